@@ -1,0 +1,1 @@
+buildozer_binary = module_extension(implementation = lambda _: None)
