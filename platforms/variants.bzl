@@ -1,0 +1,99 @@
+"""One library, several configurations, one invocation.
+
+    variant(
+        name = "elizainference_gates_on",
+        actual = ":elizainference",
+        flags = {
+            "//platforms:enable_litert": True,
+            "//platforms:enable_mlx": True,
+        },
+    )
+
+builds `actual` with these flags and, where `platform` is given, for that platform, whatever the
+command line says. Its files keep their names (an SONAME stays true, a client's `-lelizainference`
+works) in a folder called after the variant: `bazel-bin/elizainference_gates_on/libelizainference.so`.
+"""
+
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load("@rules_cc//cc/common:cc_shared_library_info.bzl", "CcSharedLibraryInfo")
+
+_PLATFORMS = "//command_line_option:platforms"
+
+_FLAGS = [
+    "//platforms:cpu_level",
+    "//platforms:enable_litert",
+    "//platforms:enable_mlx",
+    "//platforms:ffi_abi",
+]
+
+def _variant_transition_impl(settings, attr):
+    result = dict(settings)
+    if attr.platform:
+        result[_PLATFORMS] = str(attr.platform)
+    for flag, value in attr.flags.items():
+        if flag not in _FLAGS:
+            fail("variant %s: no flag %s; there are %s" % (attr.name, flag, ", ".join(_FLAGS)))
+
+        # A rule's attribute holds strings; a bool_flag takes a bool.
+        result[flag] = value == "True" if type(settings[flag]) == "bool" else value
+    return result
+
+_variant_transition = transition(
+    implementation = _variant_transition_impl,
+    inputs = [_PLATFORMS] + _FLAGS,
+    outputs = [_PLATFORMS] + _FLAGS,
+)
+
+def _variant_impl(ctx):
+    # An attribute with a transition is a list, even where the transition is one-to-one.
+    actual = ctx.attr.actual[0]
+
+    files = []
+    for file in actual[DefaultInfo].files.to_list():
+        link = ctx.actions.declare_file(ctx.label.name + "/" + file.basename)
+        ctx.actions.symlink(output = link, target_file = file)
+        files.append(link)
+
+    runfiles = ctx.runfiles(files = files).merge(actual[DefaultInfo].default_runfiles)
+    return [DefaultInfo(files = depset(files), runfiles = runfiles)] + [
+        actual[provider]
+        for provider in (CcInfo, CcSharedLibraryInfo)
+        if provider in actual
+    ]
+
+_variant = rule(
+    implementation = _variant_impl,
+    attrs = {
+        "actual": attr.label(
+            cfg = _variant_transition,
+            doc = "The target to build.",
+            mandatory = True,
+        ),
+        "flags": attr.string_dict(
+            doc = "Flags of //platforms, by label, and the values they take.",
+        ),
+        "platform": attr.label(
+            doc = "The platform to build for; unset, the one of the command line.",
+        ),
+    },
+    doc = "Builds a target in a configuration of its own; see the file's comment.",
+)
+
+def variant(name, actual, platform = None, flags = {}, **kwargs):
+    """Declares `actual` built for `platform` with `flags`.
+
+    Args:
+      name: name of the target, and of the folder its files are in.
+      actual: the target to build, usually a cc_shared_library.
+      platform: label of a platform; None keeps the one of the command line.
+      flags: {label of a flag in //platforms: its value}, e.g.
+        {"//platforms:enable_mlx": True, "//platforms:ffi_abi": "12"}.
+      **kwargs: attributes common to all rules (tags, visibility, testonly, ...).
+    """
+    _variant(
+        name = name,
+        actual = actual,
+        flags = {flag: str(value) for flag, value in flags.items()},
+        platform = platform,
+        **kwargs
+    )
