@@ -1,0 +1,68 @@
+// The pull side of a generation, the same for every backend: turns a source of decoded tokens into what
+// eliza_inference_llm_stream_next promises about counts, caps, whole characters and the end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "native/text/utf8-gate.h"
+
+namespace eliza {
+
+enum class StopReason { kNone, kEndOfGeneration, kMaxTokens, kContextFull };
+
+// "", "end_of_generation", "max_tokens", "context_full".
+const char* stop_reason_name(StopReason reason);
+
+// A token as the runtime decoded it; `text` holds its bytes, perhaps a part of a character.
+struct DecodedToken {
+  int32_t id;
+  std::string text;
+};
+
+// What a backend implements: one decode step.
+class TokenSource {
+ public:
+  virtual ~TokenSource() = default;
+
+  struct Step {
+    StopReason stop = StopReason::kNone;  // kEndOfGeneration or kContextFull: no further step; tokens of this one count
+    int32_t drafted = 0;                  // speculative tokens of this step
+    int32_t accepted = 0;
+  };
+
+  // Appends at most `limit` >= 1 tokens to *out (0 is fine for a runtime that has none ready yet). An
+  // end-of-generation token is not appended. Throws Error, also ELIZA_ERR_CANCELLED.
+  virtual Step step(size_t limit, std::vector<DecodedToken>* out) = 0;
+};
+
+// One generation at a time: begin, then next until it returns 1. Not thread-safe.
+class TokenStream {
+ public:
+  explicit TokenStream(TokenSource* source) : source_(source) {}
+
+  // Arms a generation of at most `max_tokens` (0: no bound). Drops what a former generation left waiting.
+  void begin(int32_t max_tokens);
+
+  // Back to before any begin: next is an error again.
+  void reset();
+
+  // The contract of eliza_inference_llm_stream_next; throws Error. `drafted` and `accepted` may be null.
+  // Once the tokens are taken from the source they are never lost: an error leaves them waiting.
+  int next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out, char* text_out, size_t text_cap,
+           int32_t* drafted, int32_t* accepted);
+
+  StopReason stop_reason() const { return stop_reason_; }
+  int64_t generated() const { return generated_; }  // tokens returned in this generation
+
+ private:
+  TokenSource* source_;
+  // Implementation state is the implementer's to choose.
+  StopReason stop_reason_ = StopReason::kNone;
+  int64_t generated_ = 0;
+};
+
+}  // namespace eliza
