@@ -1,0 +1,70 @@
+"""Runs pytest the way Bazel runs tests; the main module of every pytest_test (pytest.bzl)."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# Set before pytest is imported: what happens to be installed on the machine must not take part.
+os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+
+import pytest
+
+
+class _Ran:
+    """Counts the tests whose body ran: a target whose tests are all skipped checks nothing."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and not report.skipped:
+            self.count += 1
+
+
+def _configure_hypothesis() -> None:
+    """The same examples on every run: a test that fails now and then would be worth less than none."""
+    try:
+        import hypothesis
+        from hypothesis import configuration
+    except ModuleNotFoundError:
+        return
+    # It caches tables in a folder, by default in the working directory, which is read-only here.
+    configuration.set_hypothesis_home_dir(os.path.join(os.environ.get("TEST_TMPDIR", "/tmp"), "hypothesis"))
+    hypothesis.settings.register_profile("bazel", derandomize=True, deadline=None, database=None)
+    hypothesis.settings.load_profile("bazel")
+
+
+def main(arguments: list[str]) -> int:
+    """Returns the exit code for `arguments`, pytest's own: test modules, relative to the runfiles, and options."""
+    options = [
+        "-ra",
+        "-pno:cacheprovider",
+        "--strict-markers",
+        "--import-mode=importlib",
+        "-Werror::pytest.PytestWarning",
+        # No pytest.ini of a parent folder.
+        f"--config-file={os.devnull}",
+        f"--rootdir={os.getcwd()}",
+    ]
+    if xml := os.environ.get("XML_OUTPUT_FILE"):
+        options += [f"--junitxml={xml}", "-ojunit_family=xunit1"]
+    if folder := os.environ.get("TEST_TMPDIR"):
+        options.append(f"--basetemp={os.path.join(folder, 'pytest')}")
+    chosen = os.environ.get("TESTBRIDGE_TEST_ONLY")
+    if chosen:
+        options += ["-k", chosen]
+
+    _configure_hypothesis()
+    ran = _Ran()
+    code = int(pytest.main(options + arguments, plugins=[ran]))
+    if chosen and code == pytest.ExitCode.NO_TESTS_COLLECTED:
+        return 0  # --test_filter on many targets: most of them hold no such test
+    if code == pytest.ExitCode.OK and ran.count == 0 and "--collect-only" not in arguments:
+        print("No test ran: every one of them was skipped.", file=sys.stderr)
+        return 1
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
