@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <vector>
 
@@ -40,6 +39,16 @@ class TokenSource {
 };
 
 // One generation at a time: begin, then next until it returns 1. Not thread-safe.
+//
+// next makes at most one decode step, and none while tokens wait: a caller sees each token as soon as it exists,
+// however large its buffers are. What a step decoded is delivered in order, each token together with the text it
+// completes, as far as the caller's buffers go:
+//
+//   idle --begin--> generating --the source stops, or max_tokens--> ending --tail delivered--> ended (1, from now on)
+//
+// A generation ends once every token has been delivered and the tail, U+FFFD for a character the last token left
+// unfinished, fits behind their text; where it does not fit, next returns 0 once more and delivers it alone.
+// Everything is worked out on copies and committed last, so that an error, whatever it is, loses nothing.
 class TokenStream {
  public:
   explicit TokenStream(TokenSource* source) : source_(source) {}
@@ -50,19 +59,31 @@ class TokenStream {
   // Back to before any begin: next is an error again.
   void reset();
 
-  // The contract of eliza_inference_llm_stream_next; throws Error. `drafted` and `accepted` may be null.
-  // Once the tokens are taken from the source they are never lost: an error leaves them waiting.
+  // The contract of eliza_inference_llm_stream_next; throws Error, and whatever the source throws. `drafted` and
+  // `accepted` may be null. Once tokens are taken from the source they are never lost: an error leaves them waiting.
+  // Waiting tokens are delivered without a step, so a backend checks its cancel flag before it calls.
   int next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out, char* text_out, size_t text_cap,
            int32_t* drafted, int32_t* accepted);
 
-  StopReason stop_reason() const { return stop_reason_; }
-  int64_t generated() const { return generated_; }  // tokens returned in this generation
+  StopReason stop_reason() const { return stop_reason_; }  // kNone until next has returned 1
+  int64_t generated() const { return generated_; }         // tokens returned in this generation
 
  private:
+  enum class State { kIdle, kGenerating, kEnded };
+
+  size_t tokens_left() const;  // until max_tokens
+
   TokenSource* source_;
-  // Implementation state is the implementer's to choose.
-  StopReason stop_reason_ = StopReason::kNone;
+  State state_ = State::kIdle;
+  int64_t max_tokens_ = 0;
   int64_t generated_ = 0;
+  StopReason source_stop_ = StopReason::kNone;  // why the source has no further step
+  StopReason stop_reason_ = StopReason::kNone;
+  std::vector<DecodedToken> waiting_;  // decoded, not delivered; the source appends to it
+  Utf8Gate gate_;                      // after the text of the delivered tokens
+  int32_t drafted_ = 0;                // not yet reported
+  int32_t accepted_ = 0;
+  std::string text_;  // of one call; kept for its capacity
 };
 
 }  // namespace eliza
