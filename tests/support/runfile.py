@@ -1,0 +1,27 @@
+"""Where the files are that a target names in its `data`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from python.runfiles import runfiles
+
+_RUNFILES = runfiles.Create()
+
+
+def runfile(path: str) -> Path:
+    """The file, or folder of files, at `path`.
+
+    Args:
+      path: from this workspace's root ("tests/models/x"), or as $(rlocationpath) gives it ("_main/tests/models/x",
+        "some_repository/x"); an absolute path is returned as it is.
+
+    Raises:
+      FileNotFoundError: it is not among the runfiles: name its target in `data`.
+    """
+    for candidate in (path, f"_main/{path}"):
+        found = path if os.path.isabs(path) else _RUNFILES.Rlocation(candidate)
+        if found and os.path.exists(found):
+            return Path(found)
+    raise FileNotFoundError(f"{path} is not in the runfiles; name its target in `data`")

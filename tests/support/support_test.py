@@ -1,0 +1,60 @@
+"""The helpers themselves: a check that cannot fail would look just like one that holds."""
+
+import os
+import signal
+
+import pytest
+
+from tests.support import models
+from tests.support.isolated import isolated
+from tests.support.runfile import runfile
+
+
+def _fails(body) -> str:
+    with pytest.raises(pytest.fail.Exception) as failure:
+        isolated(body)()
+    return str(failure.value)
+
+
+def test_isolated_passes_when_the_body_returns():
+    isolated(lambda: os.environ.update(SET_IN_THE_CHILD="1"))()
+    assert "SET_IN_THE_CHILD" not in os.environ
+
+
+def test_isolated_reports_an_exception_with_its_line():
+    def body():
+        assert 1 + 1 == 3
+
+    assert "assert" in _fails(body)
+
+
+def test_isolated_reports_a_signal():
+    assert "SIGABRT" in _fails(os.abort)
+    assert "SIGSEGV" in _fails(lambda: os.kill(os.getpid(), signal.SIGSEGV))
+
+
+def test_isolated_reports_an_exit():
+    assert "exit(3)" in _fails(lambda: os._exit(3))
+    assert "SystemExit" in _fails(lambda: exit(0))
+
+
+@pytest.mark.parametrize("descriptor", [1, 2])
+def test_isolated_reports_output(descriptor):
+    with pytest.raises(AssertionError, match="stdout or stderr"):
+        isolated(lambda: os.write(descriptor, b"x"))()
+
+
+def test_models_are_found():
+    assert models.text_model("tiny_llama_cycle").read_bytes()[:4] == b"GGUF"
+    assert models.drafter("tiny_gemma4_mtp").read_bytes()[:4] == b"GGUF"
+
+
+def test_texts():
+    assert models.alphabet("abc", 12) == "defghijklmno"
+    assert models.alphabet("z", 3) == " ab"
+    assert models.utf8("a", 4) == "😀b€c"
+
+
+def test_a_missing_runfile_says_what_to_do():
+    with pytest.raises(FileNotFoundError, match="name its target"):
+        runfile("no/such/file")
