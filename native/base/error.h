@@ -1,7 +1,7 @@
 // One error type inside the library, and the wall that turns it into a status and a message at its edge.
 #pragma once
 
-#include <cstdint>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -29,13 +29,15 @@ int set_error(char** out_error, int status, std::string_view message) noexcept;
 // own, ELIZA_ERR_OOM for std::bad_alloc, ELIZA_ERR_FFI_FAULT for anything else.
 int set_error_from_exception(char** out_error) noexcept;
 
-// Runs `body` behind the exception wall: its result, or the status of what it threw. Clears *out_error first.
+// Runs `body` behind the exception wall: its result, or the status of what it threw. Clears *out_error first, and frees
+// a message that `body` had left there when it threw.
 template <typename Body>
 int guard(char** out_error, Body&& body) noexcept {
   if (out_error != nullptr) *out_error = nullptr;
   try {
     return std::forward<Body>(body)();
   } catch (...) {
+    if (out_error != nullptr) std::free(*out_error);
     return set_error_from_exception(out_error);
   }
 }
@@ -47,6 +49,7 @@ T* guard_pointer(char** out_error, Body&& body) noexcept {
   try {
     return std::forward<Body>(body)();
   } catch (...) {
+    if (out_error != nullptr) std::free(*out_error);
     set_error_from_exception(out_error);
     return nullptr;
   }

@@ -41,6 +41,8 @@
  * Memory.  Input strings and arrays are read during the call only. Output strings and arrays come from malloc.
  * Threads.  Every function may be called from any thread. Calls on one stream are serialised, except
  *   eliza_inference_llm_stream_cancel, which returns at once. Different streams run independently.
+ * Callbacks.  A callback may call any function, but may not wait for the call that it came from: a call that would
+ *   have to is refused, and what it closes ends when that call returns.
  * Output.  The library writes nothing to stdout or stderr. ELIZA_LOG names a file, or `stderr`, for its log.
  */
 #ifndef ELIZA_INFERENCE_FFI_H_
@@ -108,8 +110,7 @@ ELIZA_INFERENCE_API void eliza_inference_free_tokens(int* tokens);
  * (nothing to do: returns 0), "tts", "asr", "vad", "wakeword" (ELIZA_ERR_NOT_IMPLEMENTED). */
 ELIZA_INFERENCE_API int eliza_inference_mmap_acquire(EliInferenceContext* context, const char* region,
                                                      char** out_error);
-ELIZA_INFERENCE_API int eliza_inference_mmap_evict(EliInferenceContext* context, const char* region,
-                                                   char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_mmap_evict(EliInferenceContext* context, const char* region, char** out_error);
 
 /* ---------------------------------------------------------------------------------------------------------------
  * Language model streams
@@ -135,17 +136,15 @@ typedef struct eliza_llm_stream_config_t {
   const char* cache_type_k;     /* KV cache types, for example "f16", "q8_0"; NULL: the runtime's default */
   const char* cache_type_v;
 #if ELIZA_INFERENCE_ABI_VERSION >= 15
-  int32_t context_size;         /* tokens; 0: the bundle's, else the model's own */
+  int32_t context_size; /* tokens; 0: the bundle's, else the model's own */
 #endif
 } eliza_llm_stream_config_t;
 
 /* Greedy decoding on the CPU until the end of the text. */
 #if ELIZA_INFERENCE_ABI_VERSION >= 15
-#define ELIZA_LLM_STREAM_CONFIG_DEFAULT \
-  { 0, 0.0f, 1.0f, 0, 1.0f, -1, NULL, 0, 0, NULL, NULL, 0, 0, NULL, NULL, 0 }
+#define ELIZA_LLM_STREAM_CONFIG_DEFAULT {0, 0.0f, 1.0f, 0, 1.0f, -1, NULL, 0, 0, NULL, NULL, 0, 0, NULL, NULL, 0}
 #else
-#define ELIZA_LLM_STREAM_CONFIG_DEFAULT \
-  { 0, 0.0f, 1.0f, 0, 1.0f, -1, NULL, 0, 0, NULL, NULL, 0, 0, NULL, NULL }
+#define ELIZA_LLM_STREAM_CONFIG_DEFAULT {0, 0.0f, 1.0f, 0, 1.0f, -1, NULL, 0, 0, NULL, NULL, 0, 0, NULL, NULL}
 #endif
 
 /* 1 when this library can stream text, draft speculatively, quantise the KV cache; else 0. No work is done. */
@@ -175,11 +174,10 @@ ELIZA_INFERENCE_API int eliza_inference_llm_stream_prefill(EliLlmStream* stream,
  * 1 counts. Afterwards next returns 1 with nothing, until a prefill appends to the context and starts another
  * generation. `drafter_drafted_out` and `drafter_accepted_out` (either may be NULL) get this call's counts of
  * speculative tokens. */
-ELIZA_INFERENCE_API int eliza_inference_llm_stream_next(EliLlmStream* stream, int32_t* tokens_out,
-                                                        size_t tokens_cap, size_t* num_tokens_out,
-                                                        char* text_out, size_t text_cap,
-                                                        int32_t* drafter_drafted_out,
-                                                        int32_t* drafter_accepted_out, char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_llm_stream_next(EliLlmStream* stream, int32_t* tokens_out, size_t tokens_cap,
+                                                        size_t* num_tokens_out, char* text_out, size_t text_cap,
+                                                        int32_t* drafter_drafted_out, int32_t* drafter_accepted_out,
+                                                        char** out_error);
 
 /* Cancels, from any thread, without waiting: a prefill or next in flight returns ELIZA_ERR_CANCELLED within one
  * chunk or one decode step, and so does every later call, until a reset. */
@@ -209,8 +207,7 @@ ELIZA_INFERENCE_API int eliza_inference_llm_stream_set_seed(EliLlmStream* stream
 
 /* A JSON object on the stream so far: backend, device, stop_reason, token counts, timings, KV cache use, drafted
  * and accepted tokens, ignored options. docs/abi.md lists the keys. (Ours, additive.) */
-ELIZA_INFERENCE_API int eliza_inference_llm_stream_stats(EliLlmStream* stream, char** out_json,
-                                                         char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_llm_stream_stats(EliLlmStream* stream, char** out_json, char** out_error);
 
 /* A JSON object on the selection for this context's bundle: the value of ELIZA_LLM_BACKEND, the backend an open would
  * choose now, and for each known backend whether it is compiled in, available, able to serve the bundle, its rank,
@@ -227,42 +224,38 @@ ELIZA_INFERENCE_API int eliza_inference_tokenize_supported(void);
 /* Token ids of `text` (`text_len` bytes, may hold NULs). `add_special`: add what the model expects at the start
  * and the end, such as BOS. `parse_special`: the text of a special token, such as "<|im_start|>", becomes that token;
  * pass 0 for text from users. *out_tokens is never NULL on success, also for 0 tokens. */
-ELIZA_INFERENCE_API int eliza_inference_tokenize(EliInferenceContext* context, const char* text,
-                                                 size_t text_len, int add_special, int parse_special,
-                                                 int** out_tokens, size_t* out_count, char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_tokenize(EliInferenceContext* context, const char* text, size_t text_len,
+                                                 int add_special, int parse_special, int** out_tokens,
+                                                 size_t* out_count, char** out_error);
 
 /* The text of `num_tokens` ids, as UTF-8 (malformed bytes become U+FFFD), NUL-terminated within `text_cap`.
  * `remove_special`: leave out what `add_special` adds. `unparse_special`: special tokens appear as their text.
  * Returns the bytes written, without the NUL. A buffer that is too small is an error that names the size. */
-ELIZA_INFERENCE_API int eliza_inference_detokenize(EliInferenceContext* context, const int* tokens,
-                                                   size_t num_tokens, int remove_special,
-                                                   int unparse_special, char* text_out, size_t text_cap,
-                                                   char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_detokenize(EliInferenceContext* context, const int* tokens, size_t num_tokens,
+                                                   int remove_special, int unparse_special, char* text_out,
+                                                   size_t text_cap, char** out_error);
 
 /* The value of a key of the model's metadata as text, for example "tokenizer.chat_template" or
  * "general.architecture". A key the model has not is ELIZA_ERR_INVALID_ARG. (Ours, additive.) */
-ELIZA_INFERENCE_API int eliza_inference_model_meta(EliInferenceContext* context, const char* key,
-                                                   char** out_value, char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_model_meta(EliInferenceContext* context, const char* key, char** out_value,
+                                                   char** out_error);
 
 /* The GBNF grammar of a JSON schema, for gbnf_grammar. (Ours, additive.) */
-ELIZA_INFERENCE_API int eliza_inference_json_schema_to_gbnf(const char* schema, char** out_gbnf,
-                                                            char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_json_schema_to_gbnf(const char* schema, char** out_gbnf, char** out_error);
 
 ELIZA_INFERENCE_API int eliza_inference_embed_supported(void);
 
 /* The embedding of `text`, L2-normalised. `pooling`: 1 mean, 2 first token (CLS), 3 last token. *out_dim is the
  * number of floats, also where `out_cap` floats are too few (ELIZA_ERR_INVALID_ARG). Exactly 0 on success. */
-ELIZA_INFERENCE_API int eliza_inference_embed(EliInferenceContext* context, const char* text,
-                                              size_t text_len, int pooling, float* out, size_t out_cap,
-                                              int* out_dim, char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_embed(EliInferenceContext* context, const char* text, size_t text_len,
+                                              int pooling, float* out, size_t out_cap, int* out_dim, char** out_error);
 
 ELIZA_INFERENCE_API int eliza_inference_llm_eot_supported(void);
 
 /* After `num_tokens` ids: the probability of `target_token`, and the likeliest token with its probability.
  * Exactly 0 on success. */
-ELIZA_INFERENCE_API int eliza_inference_llm_eot_score(EliInferenceContext* context,
-                                                      const int32_t* token_ids, size_t num_tokens,
-                                                      int32_t target_token, float* out_probability,
+ELIZA_INFERENCE_API int eliza_inference_llm_eot_score(EliInferenceContext* context, const int32_t* token_ids,
+                                                      size_t num_tokens, int32_t target_token, float* out_probability,
                                                       int32_t* out_top_token, float* out_top_probability,
                                                       char** out_error);
 
@@ -280,66 +273,59 @@ typedef struct EliVerifierEvent {
 typedef void (*eliza_verifier_callback_t)(const EliVerifierEvent* event, void* user_data);
 
 /* Calls `callback` once per speculative step of this context's streams, on the thread that is in next. NULL ends
- * it. The callback may cancel a stream; it may not close one or destroy the context. */
+ * it. ELIZA_ERR_NOT_IMPLEMENTED where eliza_inference_llm_mtp_supported is 0. */
 ELIZA_INFERENCE_API int eliza_inference_set_verifier_callback(EliInferenceContext* context,
-                                                              eliza_verifier_callback_t callback,
-                                                              void* user_data, char** out_error);
+                                                              eliza_verifier_callback_t callback, void* user_data,
+                                                              char** out_error);
 
 /* ---------------------------------------------------------------------------------------------------------------
  * Speech and vision
  *
- * Clients bind each family all or nothing, so every symbol exists. This build serves text: the *_supported
+ * Clients bind each family all or nothing, so every symbol exists. This library serves text: the *_supported
  * functions below return 0, the others ELIZA_ERR_NOT_IMPLEMENTED (or NULL) with a message. PCM is mono float in
  * [-1, 1]; `sample_rate` is in Hz.
  * ------------------------------------------------------------------------------------------------------------- */
 
 /* Text to speech. Returns the number of samples written. */
-ELIZA_INFERENCE_API int eliza_inference_tts_synthesize(EliInferenceContext* context, const char* text,
-                                                       size_t text_len, const char* preset, float* pcm_out,
-                                                       size_t pcm_cap, char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_tts_synthesize(EliInferenceContext* context, const char* text, size_t text_len,
+                                                       const char* preset, float* pcm_out, size_t pcm_cap,
+                                                       char** out_error);
 ELIZA_INFERENCE_API int eliza_inference_tts_stream_supported(void);
-typedef int (*eliza_tts_chunk_callback_t)(const float* pcm, size_t num_samples, int is_final,
-                                          void* user_data);
-ELIZA_INFERENCE_API int eliza_inference_tts_synthesize_stream(EliInferenceContext* context,
-                                                              const char* text, size_t text_len,
-                                                              const char* preset,
-                                                              eliza_tts_chunk_callback_t on_chunk,
-                                                              void* user_data, char** out_error);
+typedef int (*eliza_tts_chunk_callback_t)(const float* pcm, size_t num_samples, int is_final, void* user_data);
+ELIZA_INFERENCE_API int eliza_inference_tts_synthesize_stream(EliInferenceContext* context, const char* text,
+                                                              size_t text_len, const char* preset,
+                                                              eliza_tts_chunk_callback_t on_chunk, void* user_data,
+                                                              char** out_error);
 ELIZA_INFERENCE_API int eliza_inference_cancel_tts(EliInferenceContext* context, char** out_error);
 ELIZA_INFERENCE_API int eliza_inference_encode_reference(EliInferenceContext* context, const float* pcm,
-                                                         size_t num_samples, int sample_rate, int* out_k,
-                                                         int* out_t, int** out_tokens, char** out_error);
+                                                         size_t num_samples, int sample_rate, int* out_k, int* out_t,
+                                                         int** out_tokens, char** out_error);
 
 /* Speech recognition. */
 ELIZA_INFERENCE_API int eliza_inference_asr_transcribe(EliInferenceContext* context, const float* pcm,
                                                        size_t num_samples, int sample_rate, char* text_out,
                                                        size_t text_cap, char** out_error);
 ELIZA_INFERENCE_API int eliza_inference_asr_timestamps_supported(void);
-ELIZA_INFERENCE_API int eliza_inference_asr_transcribe_timed(EliInferenceContext* context,
-                                                             const float* pcm, size_t num_samples,
-                                                             int sample_rate, char* text_out,
-                                                             size_t text_cap, int* start_ms_out,
-                                                             int* end_ms_out, size_t* num_words_inout,
-                                                             char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_asr_transcribe_timed(EliInferenceContext* context, const float* pcm,
+                                                             size_t num_samples, int sample_rate, char* text_out,
+                                                             size_t text_cap, int* start_ms_out, int* end_ms_out,
+                                                             size_t* num_words_inout, char** out_error);
 typedef struct EliAsrStream EliAsrStream;
 ELIZA_INFERENCE_API int eliza_inference_asr_stream_supported(void);
-ELIZA_INFERENCE_API EliAsrStream* eliza_inference_asr_stream_open(EliInferenceContext* context,
-                                                                  int sample_rate, char** out_error);
-ELIZA_INFERENCE_API int eliza_inference_asr_stream_feed(EliAsrStream* stream, const float* pcm,
-                                                        size_t num_samples, char** out_error);
-ELIZA_INFERENCE_API int eliza_inference_asr_stream_partial(EliAsrStream* stream, char* text_out,
-                                                           size_t text_cap, int* tokens_out,
-                                                           size_t* num_tokens_inout, char** out_error);
-ELIZA_INFERENCE_API int eliza_inference_asr_stream_finish(EliAsrStream* stream, char* text_out,
-                                                          size_t text_cap, int* tokens_out,
-                                                          size_t* num_tokens_inout, char** out_error);
+ELIZA_INFERENCE_API EliAsrStream* eliza_inference_asr_stream_open(EliInferenceContext* context, int sample_rate,
+                                                                  char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_asr_stream_feed(EliAsrStream* stream, const float* pcm, size_t num_samples,
+                                                        char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_asr_stream_partial(EliAsrStream* stream, char* text_out, size_t text_cap,
+                                                           int* tokens_out, size_t* num_tokens_inout, char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_asr_stream_finish(EliAsrStream* stream, char* text_out, size_t text_cap,
+                                                          int* tokens_out, size_t* num_tokens_inout, char** out_error);
 ELIZA_INFERENCE_API void eliza_inference_asr_stream_close(EliAsrStream* stream);
 
 /* Voice activity. */
 typedef struct EliVad EliVad;
 ELIZA_INFERENCE_API int eliza_inference_vad_supported(void);
-ELIZA_INFERENCE_API EliVad* eliza_inference_vad_open(EliInferenceContext* context, int sample_rate,
-                                                     char** out_error);
+ELIZA_INFERENCE_API EliVad* eliza_inference_vad_open(EliInferenceContext* context, int sample_rate, char** out_error);
 ELIZA_INFERENCE_API int eliza_inference_vad_process(EliVad* vad, const float* pcm, size_t num_samples,
                                                     float* out_probability, char** out_error);
 ELIZA_INFERENCE_API int eliza_inference_vad_reset(EliVad* vad, char** out_error);
@@ -348,22 +334,20 @@ ELIZA_INFERENCE_API void eliza_inference_vad_close(EliVad* vad);
 /* Wake word. */
 typedef struct EliWakeWord EliWakeWord;
 ELIZA_INFERENCE_API int eliza_inference_wakeword_supported(void);
-ELIZA_INFERENCE_API EliWakeWord* eliza_inference_wakeword_open(EliInferenceContext* context,
-                                                               int sample_rate, const char* head,
-                                                               char** out_error);
-ELIZA_INFERENCE_API int eliza_inference_wakeword_score(EliWakeWord* wakeword, const float* pcm,
-                                                       size_t num_samples, float* out_score,
-                                                       char** out_error);
+ELIZA_INFERENCE_API EliWakeWord* eliza_inference_wakeword_open(EliInferenceContext* context, int sample_rate,
+                                                               const char* head, char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_wakeword_score(EliWakeWord* wakeword, const float* pcm, size_t num_samples,
+                                                       float* out_score, char** out_error);
 ELIZA_INFERENCE_API int eliza_inference_wakeword_reset(EliWakeWord* wakeword, char** out_error);
 ELIZA_INFERENCE_API void eliza_inference_wakeword_close(EliWakeWord* wakeword);
 
 /* Speaker embedding. */
 typedef struct EliSpeaker EliSpeaker;
 ELIZA_INFERENCE_API int eliza_inference_speaker_supported(void);
-ELIZA_INFERENCE_API EliSpeaker* eliza_inference_speaker_open(EliInferenceContext* context,
-                                                             const char* gguf, char** out_error);
-ELIZA_INFERENCE_API int eliza_inference_speaker_embed(EliSpeaker* speaker, const float* pcm,
-                                                      size_t num_samples, float* out, char** out_error);
+ELIZA_INFERENCE_API EliSpeaker* eliza_inference_speaker_open(EliInferenceContext* context, const char* gguf,
+                                                             char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_speaker_embed(EliSpeaker* speaker, const float* pcm, size_t num_samples,
+                                                      float* out, char** out_error);
 ELIZA_INFERENCE_API void eliza_inference_speaker_free(float* embedding);
 ELIZA_INFERENCE_API void eliza_inference_speaker_close(EliSpeaker* speaker);
 
@@ -372,40 +356,38 @@ typedef struct EliDiariz EliDiariz;
 ELIZA_INFERENCE_API int eliza_inference_diariz_supported(void);
 ELIZA_INFERENCE_API EliDiariz* eliza_inference_diariz_open(EliInferenceContext* context, const char* gguf,
                                                            char** out_error);
-ELIZA_INFERENCE_API int eliza_inference_diariz_segment(EliDiariz* diariz, const float* pcm,
-                                                       size_t num_samples, int8_t* labels_out,
-                                                       size_t* num_labels_inout, char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_diariz_segment(EliDiariz* diariz, const float* pcm, size_t num_samples,
+                                                       int8_t* labels_out, size_t* num_labels_inout, char** out_error);
 ELIZA_INFERENCE_API void eliza_inference_diariz_close(EliDiariz* diariz);
 
 /* Kokoro text to speech. */
 ELIZA_INFERENCE_API int eliza_inference_kokoro_supported(void);
-ELIZA_INFERENCE_API int eliza_inference_kokoro_load(EliInferenceContext* context, const char* gguf,
-                                                    const char* voice, int style_dim, char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_kokoro_load(EliInferenceContext* context, const char* gguf, const char* voice,
+                                                    int style_dim, char** out_error);
 ELIZA_INFERENCE_API int eliza_inference_kokoro_synthesize(EliInferenceContext* context, const char* text,
-                                                          size_t text_len, float speed, float* pcm_out,
-                                                          size_t pcm_cap, char** out_error);
+                                                          size_t text_len, float speed, float* pcm_out, size_t pcm_cap,
+                                                          char** out_error);
 ELIZA_INFERENCE_API int eliza_inference_kokoro_sample_rate(EliInferenceContext* context);
 
 /* Vision. */
 ELIZA_INFERENCE_API int eliza_inference_vision_supported(void);
-ELIZA_INFERENCE_API int eliza_inference_describe_image(EliInferenceContext* context,
-                                                       const unsigned char* image, size_t image_size,
-                                                       const char* mmproj, const char* prompt,
+ELIZA_INFERENCE_API int eliza_inference_describe_image(EliInferenceContext* context, const unsigned char* image,
+                                                       size_t image_size, const char* mmproj, const char* prompt,
                                                        char* text_out, size_t text_cap, char** out_error);
 
 #if ELIZA_INFERENCE_ABI_VERSION >= 13
 ELIZA_INFERENCE_API int eliza_inference_vision_stream_supported(void);
-ELIZA_INFERENCE_API EliLlmStream* eliza_inference_describe_image_stream_open(
-    EliInferenceContext* context, const unsigned char* image, size_t image_size, const char* mmproj,
-    const char* prompt, char** out_error);
+ELIZA_INFERENCE_API EliLlmStream* eliza_inference_describe_image_stream_open(EliInferenceContext* context,
+                                                                             const unsigned char* image,
+                                                                             size_t image_size, const char* mmproj,
+                                                                             const char* prompt, char** out_error);
 #endif
 
 #if ELIZA_INFERENCE_ABI_VERSION >= 14
 ELIZA_INFERENCE_API int eliza_inference_kokoro_g2p_kind(EliInferenceContext* context);
-ELIZA_INFERENCE_API int eliza_inference_kokoro_synthesize_ipa(EliInferenceContext* context,
-                                                              const char* ipa, size_t ipa_len, float speed,
-                                                              float* pcm_out, size_t pcm_cap,
-                                                              char** out_error);
+ELIZA_INFERENCE_API int eliza_inference_kokoro_synthesize_ipa(EliInferenceContext* context, const char* ipa,
+                                                              size_t ipa_len, float speed, float* pcm_out,
+                                                              size_t pcm_cap, char** out_error);
 #endif
 
 #ifdef __cplusplus

@@ -20,4 +20,8 @@ std::unique_ptr<LlmBackendSession> open(const std::string& bundle_dir, const eli
 // The tokenizer of the bundle's text/*.gguf: the vocabulary of a loaded model, else one loaded without weights.
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& bundle_dir);
 
+// The GBNF grammar that accepts what a JSON schema (as JSON text) does. Needs no model. Throws
+// Error(ELIZA_ERR_INVALID_ARG) where the text is no JSON, or holds what a grammar cannot express.
+std::string json_schema_to_gbnf(const std::string& schema);
+
 }  // namespace eliza::llama_cpp

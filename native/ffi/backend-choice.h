@@ -1,0 +1,27 @@
+// From a bundle to what answers for it: the backend that the selector picks, or the in-tree llama.cpp.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "native/include/eliza-inference-ffi.h"
+#include "native/seam/llm-backend.h"
+#include "native/text/tokenizer.h"
+
+namespace eliza {
+
+struct OpenedSession {
+  std::string backend;
+  std::unique_ptr<LlmBackendSession> session;
+};
+
+// A session on the backend chosen for this bundle and config. Throws Error, which says why no backend could serve where
+// none could.
+OpenedSession open_session(EliInferenceContext* context, const std::string& bundle_dir,
+                           const eliza_llm_stream_config_t& config);
+
+// The bundle's tokenizer: that of its GGUF where it holds one, whoever will answer its streams (a bundle has one
+// vocabulary, and this is the cheap way to it), else that of the backend chosen for it. Throws Error.
+std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& bundle_dir);
+
+}  // namespace eliza
