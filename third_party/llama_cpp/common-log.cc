@@ -4,12 +4,11 @@
 // hands each message to the callback of llama_log_set, in the calling thread, so that all of
 // llama.cpp has one way out. It defines only what the parts of common/ that we compile use.
 
-#include "common/log.h"
-
 #include <cstdarg>
 #include <cstdio>
 #include <string>
 
+#include "common/log.h"
 #include "llama.h"
 
 namespace {
