@@ -86,7 +86,7 @@ def _orthonormal_rows(random: Random, count: int, width: int) -> list[list[float
         row = [random.gauss(0, 1) for _ in range(width)]
         for other in rows:
             overlap = sum(map(mul, row, other))
-            row = [x - overlap * y for x, y in zip(row, other)]
+            row = [x - overlap * y for x, y in zip(row, other, strict=True)]
         rows.append(vocabulary.unit(row))
     return rows
 

@@ -1,12 +1,11 @@
 """Writes a tiny llama or gemma3 model as GGUF: 2 layers, 64 wide, half a megabyte, in a fraction of a second.
 
-    make_tiny_gguf.py OUT.gguf [--arch llama|gemma3] [--mode walk|random] [--walk TOKENS] [--f16] [--layers N]
+--mode=walk: attention and feed-forward are zero, and the output matrix answers each token's embedding with the token
+that follows it in the walk. Greedy decoding walks for ever from the prompt's last token, by huge margins, so a test
+knows the exact text: after "abc", the alphabet goes on with "defghijklmno". The walk is the alphabet and a space, or
+--walk: tokens with spaces between them, <0xF0> for a byte. It ends where </s> ends it.
 
-  walk    attention and feed-forward are zero, and the output matrix answers each token's embedding with the token that
-          follows it in the walk. Greedy decoding walks for ever from the prompt's last token, by huge margins, so a
-          test knows the exact text: after "abc", the alphabet goes on with "defghijklmno". The walk is the
-          alphabet and a space, or --walk: tokens with spaces between them, <0xF0> for a byte. It ends where </s> ends it.
-  random  seeded noise: text without meaning that depends on everything before it.
+--mode=random: seeded noise, which is text without meaning that depends on everything before it.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def walk(tokens: Sequence[str]) -> dict[int, int]:
     ids = [TOKENS.index(token) for token in tokens]
     if len(set(ids)) != len(ids):
         raise ValueError(f"a token comes twice in {tokens}")
-    following = dict(zip(ids, ids[1:] + ids[:1]))
+    following = dict(zip(ids, ids[1:] + ids[:1], strict=True))
     following.pop(EOS, None)
     return following
 
@@ -90,5 +90,5 @@ def output_for(following: dict[int, int], vectors: Sequence[Sequence[float]]) ->
     width = len(vectors[0])
     rows = [[0.0] * width for _ in range(SIZE)]
     for token, successor in following.items():
-        rows[successor] = [a + b for a, b in zip(rows[successor], vectors[token])]
+        rows[successor] = [a + b for a, b in zip(rows[successor], vectors[token], strict=True)]
     return [x for row in rows for x in row]
