@@ -21,15 +21,15 @@
 
 // What a session can tell about itself; eliza_inference_llm_stream_stats writes it as JSON.
 struct LlmSessionStats {
-  std::string device;                        // "cpu", "Metal", an NPU's name
-  std::string stop_reason;                   // "", "end_of_generation", "max_tokens", "context_full", "cancelled"
-  int64_t prompt_tokens = 0;                 // prefilled since the last reset
-  int64_t generated_tokens = 0;              // returned by next since the last reset
-  int64_t drafted_tokens = 0;                // speculative tokens since the last reset
+  std::string device;            // "cpu", "Metal", an NPU's name
+  std::string stop_reason;       // "", "end_of_generation", "max_tokens", "context_full", "cancelled"
+  int64_t prompt_tokens = 0;     // prefilled since the last reset
+  int64_t generated_tokens = 0;  // returned by next since the last reset
+  int64_t drafted_tokens = 0;    // speculative tokens since the last reset
   int64_t accepted_tokens = 0;
-  int64_t kv_used = 0;                       // tokens in the context now
-  int64_t kv_capacity = 0;                   // and at most
-  double prefill_ms = 0;                     // time spent in prefill and in next since the last reset
+  int64_t kv_used = 0;      // tokens in the context now
+  int64_t kv_capacity = 0;  // and at most
+  double prefill_ms = 0;    // time spent in prefill and in next since the last reset
   double decode_ms = 0;
   std::vector<std::string> ignored_options;  // config fields this runtime cannot honour, harmlessly
 };
@@ -40,9 +40,8 @@ struct LlmBackendSession {
   virtual ~LlmBackendSession() = default;
 
   virtual int prefill(const int32_t* token_ids, size_t num_tokens, char** out_error) = 0;
-  virtual int next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out, char* text_out,
-                   size_t text_cap, int32_t* drafter_drafted_out, int32_t* drafter_accepted_out,
-                   char** out_error) = 0;
+  virtual int next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out, char* text_out, size_t text_cap,
+                   int32_t* drafter_drafted_out, int32_t* drafter_accepted_out, char** out_error) = 0;
   // From any thread, also while another is in prefill or next; ELIZA_OK whether or not a pass runs.
   virtual int cancel() = 0;
   // Clears KV, sampler and counters; the session stays warm.
@@ -67,12 +66,13 @@ struct LlmBackendFactory {
   virtual bool available() const = 0;
   // A fitting artifact exists in the bundle: a directory probe plus at most a 64 KiB header read.
   virtual bool can_serve(const char* bundle_dir) const = 0;
-  // Higher wins; llama.cpp is 0.
+  // Higher wins; llama.cpp is 0. May depend on the device found, so it is asked only where available said yes.
   virtual int preference_rank() const { return 0; }
   // Whether this runtime can honour what the config asks for where it would change the answer's form (a grammar, a
   // drafter). On false, *why says which option, and may not be null.
   virtual bool can_honour(const eliza_llm_stream_config_t* config, std::string* why) const;
-  // Why available or can_serve said no, in words that tell the user what to do.
+  // Why available or can_serve said no, in words that tell the user what to do. Asked only of a backend that said no,
+  // and only where somebody will read it.
   virtual std::string explain(const char* bundle_dir) const;
   // The tokenizer of the bundle's artifact, for bundles that hold no text/*.gguf; nullptr where this runtime has none.
   virtual std::shared_ptr<const eliza::Tokenizer> tokenizer(const char* bundle_dir) const;
@@ -81,8 +81,8 @@ struct LlmBackendFactory {
                                   char** out_error) = 0;
 };
 
-// Adds a factory to the process-wide registry. Idempotent by name: the first registration of a name stays. The
-// registry does not own it. A null factory or one without a name is ignored.
+// Adds a factory to the process-wide registry, which does not own it. Idempotent by name, in any case: the first
+// registration of a name stays. A null factory, one without a name, or with a name of llama.cpp's, is ignored.
 void llm_backend_register(LlmBackendFactory* factory);
 
 // Registers the factories whose gate is on in this build. Idempotent, cheap after the first call.
@@ -93,8 +93,9 @@ void llm_backend_register_builtins();
 //   nullptr,   *out_error null   use the in-tree llama.cpp
 //   nullptr,   *out_error set    open fails with this message
 // ELIZA_LLM_BACKEND, when set and not empty, is a hard select; otherwise the highest rank among those that can serve,
-// are available and can honour wins (docs/backends.md). `out_error` must not be null: without it the three results
-// cannot be told apart, so the call then returns nullptr and selects nothing.
+// are available and can honour wins (docs/backends.md). What a factory throws when asked is a no, and its text the
+// reason. `out_error` must not be null: without it the three results cannot be told apart, so the call then returns
+// nullptr and selects nothing. Throws std::bad_alloc where there is no memory for the message.
 LlmBackendFactory* llm_backend_select(const char* bundle_dir, const eliza_llm_stream_config_t* config,
                                       char** out_error);
 

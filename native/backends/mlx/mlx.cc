@@ -1,0 +1,53 @@
+#include "native/backends/mlx/mlx.h"
+
+#include <string>
+#include <vector>
+
+#include "native/base/error.h"
+#include "native/bundle/bundle.h"
+
+namespace eliza::mlx {
+
+namespace {
+
+constexpr char kNoRuntime[] =
+    "this version of the library recognises MLX models but does not link MLX to run them; use llama.cpp with a "
+    "text/*.gguf";
+
+// What is wrong with the bundle's MLX model; empty where there is a good one.
+std::string find_fault(const char* bundle_dir) {
+  const Bundle bundle = Bundle::open(bundle_dir);
+  if (bundle.text_artifact(RuntimeClass::kMlx)) return {};
+  const std::vector<std::string> coreml = bundle.coreml_packages();
+  if (!coreml.empty()) return coreml.front() + " is a CoreML package, and no CoreML runtime is in this build";
+  return "the bundle holds no MLX model: no directory in text/, nor text/ itself, has a config.json and *.safetensors";
+}
+
+class Factory final : public LlmBackendFactory {
+ public:
+  const char* name() const override { return "mlx-coreml"; }
+
+  bool available() const override { return false; }
+
+  // An ambiguous or broken bundle throws, and the selector shows the message.
+  bool can_serve(const char* bundle_dir) const override { return find_fault(bundle_dir).empty(); }
+
+  std::string explain(const char* bundle_dir) const override {
+    const std::string fault = find_fault(bundle_dir);
+    return fault.empty() ? kNoRuntime : fault + "; besides, " + kNoRuntime;
+  }
+
+  LlmBackendSession* open(EliInferenceContext*, const eliza_llm_stream_config_t*, char** out_error) override {
+    set_error(out_error, ELIZA_ERR_NOT_IMPLEMENTED, std::string("Cannot open an MLX stream: ") + kNoRuntime + ".");
+    return nullptr;
+  }
+};
+
+}  // namespace
+
+LlmBackendFactory* factory() {
+  static Factory* const instance = new Factory;
+  return instance;
+}
+
+}  // namespace eliza::mlx

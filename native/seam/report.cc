@@ -1,0 +1,50 @@
+#include "native/seam/report.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "native/seam/selection.h"
+
+namespace eliza {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json json_or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+}  // namespace
+
+std::string decision_to_json(const SelectionRequest& request, const Decision& decision) {
+  Json chosen = nullptr;
+  Json backends = Json::array();
+  for (const BackendRow& row : decision.backends) {
+    if (row.chosen) chosen = row.name;
+    backends.push_back({{"name", row.name},
+                        {"compiled", row.compiled},
+                        {"available", json_or_null(row.available)},
+                        {"can_serve", json_or_null(row.can_serve)},
+                        {"rank", json_or_null(row.rank)},
+                        {"chosen", row.chosen},
+                        {"reason", row.reason}});
+  }
+  const bool failed = decision.outcome == Decision::Outcome::kError;
+  const Json report = {{"env", {{"name", kBackendVariable}, {"value", json_or_null(request.env_value)}}},
+                       {"bundle", request.bundle.directory},
+                       {"chosen", std::move(chosen)},
+                       {"error", failed ? Json(decision.error) : Json(nullptr)},
+                       {"backends", std::move(backends)}};
+  // Paths and the variable may hold bytes that are not UTF-8, which JSON cannot: those become U+FFFD.
+  constexpr int kCompact = -1;
+  return report.dump(kCompact, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+std::string backend_report(const std::string& bundle_dir) {
+  const SelectionRequest request = request_for_bundle(bundle_dir, nullptr, Ask::kReport);
+  return decision_to_json(request, decide(request));
+}
+
+}  // namespace eliza
