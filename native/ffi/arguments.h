@@ -1,6 +1,7 @@
 // Checks of arguments, one way for every entry point: Error(ELIZA_ERR_INVALID_ARG) that names the argument.
 #pragma once
 
+#include <climits>
 #include <cstddef>
 #include <string>
 
@@ -10,20 +11,23 @@ namespace eliza {
 
 // A pointer the call reads or writes through.
 inline void require(const void* pointer, const char* name) {
-  if (pointer == nullptr) throw Error(ELIZA_ERR_INVALID_ARG, std::string(name) + " is NULL");
+  if (pointer == nullptr) throw Error(ELIZA_ERR_INVALID_ARG, std::string(name) + " is NULL, and this call needs it");
 }
 
-// A path or a name.
+// A path, a name, a text that says something.
 inline void require_text(const char* text, const char* name) {
   require(text, name);
-  if (*text == '\0') throw Error(ELIZA_ERR_INVALID_ARG, std::string(name) + " is empty");
+  if (*text == '\0') throw Error(ELIZA_ERR_INVALID_ARG, std::string(name) + " is empty, and this call needs it");
 }
 
-// An array of `count` elements; NULL is fine for none.
-inline void require_array(const void* array, size_t count, const char* name) {
-  if (array == nullptr && count > 0) {
-    throw Error(ELIZA_ERR_INVALID_ARG, std::string(name) + " is NULL, with a length of " + std::to_string(count));
+// An array of `count` elements; NULL is fine for none. A count that no runtime can take is more likely a mistake, such
+// as a negative number, than an array of that size.
+inline void require_array(const void* array, size_t count, const char* name, const char* count_name) {
+  if (count > INT_MAX) {
+    throw Error(ELIZA_ERR_INVALID_ARG, std::string(count_name) + " is " + std::to_string(count) +
+                                           ", above the limit of " + std::to_string(INT_MAX));
   }
+  if (count > 0) require(array, name);
 }
 
 }  // namespace eliza

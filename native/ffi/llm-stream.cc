@@ -76,9 +76,8 @@ EliLlmStream* eliza_inference_llm_stream_open(EliInferenceContext* context, cons
 int eliza_inference_llm_stream_prefill(EliLlmStream* stream, const int32_t* token_ids, size_t num_tokens,
                                        char** out_error) {
   return eliza::call_session(stream, "prefill", out_error, [&](auto& session) {
-    eliza::require(token_ids, "token_ids");
-    if (num_tokens == 0)
-      throw eliza::Error(ELIZA_ERR_INVALID_ARG, "num_tokens is 0: a prefill appends at least one token");
+    if (num_tokens == 0) throw eliza::Error(ELIZA_ERR_INVALID_ARG, "num_tokens is 0; a prefill appends at least 1");
+    eliza::require_array(token_ids, num_tokens, "token_ids", "num_tokens");
     return session->prefill(token_ids, num_tokens, out_error);
   });
 }
@@ -86,17 +85,16 @@ int eliza_inference_llm_stream_prefill(EliLlmStream* stream, const int32_t* toke
 int eliza_inference_llm_stream_next(EliLlmStream* stream, int32_t* tokens_out, size_t tokens_cap,
                                     size_t* num_tokens_out, char* text_out, size_t text_cap,
                                     int32_t* drafter_drafted_out, int32_t* drafter_accepted_out, char** out_error) {
-  // First of all, so that a client that misses an error does not print the former call's text again.
-  if (num_tokens_out != nullptr) *num_tokens_out = 0;
-  if (text_out != nullptr && text_cap > 0) text_out[0] = '\0';
-  if (drafter_drafted_out != nullptr) *drafter_drafted_out = 0;
-  if (drafter_accepted_out != nullptr) *drafter_accepted_out = 0;
+  eliza::clear(num_tokens_out);
+  if (text_cap > 0) eliza::clear(text_out);
+  eliza::clear(drafter_drafted_out);
+  eliza::clear(drafter_accepted_out);
   return eliza::call_session(stream, "next", out_error, [&](auto& session) {
     eliza::require(tokens_out, "tokens_out");
     eliza::require(num_tokens_out, "num_tokens_out");
     eliza::require(text_out, "text_out");
-    if (tokens_cap == 0) throw eliza::Error(ELIZA_ERR_INVALID_ARG, "tokens_cap is 0: there must be room for one token");
-    if (text_cap == 0) throw eliza::Error(ELIZA_ERR_INVALID_ARG, "text_cap is 0: there must be room for the final NUL");
+    if (tokens_cap == 0) throw eliza::Error(ELIZA_ERR_INVALID_ARG, "tokens_cap is 0; there must be room for a token");
+    if (text_cap == 0) throw eliza::Error(ELIZA_ERR_INVALID_ARG, "text_cap is 0; there must be room for the NUL");
     return session->next(tokens_out, tokens_cap, num_tokens_out, text_out, text_cap, drafter_drafted_out,
                          drafter_accepted_out, out_error);
   });
@@ -141,9 +139,10 @@ int eliza_inference_llm_stream_set_seed(EliLlmStream* stream, uint64_t seed) {
 }
 
 int eliza_inference_llm_stream_stats(EliLlmStream* stream, char** out_json, char** out_error) {
+  eliza::clear(out_json);
   return eliza::guard(out_error, [&] {
-    eliza::require_output(out_json, "out_json");
     eliza::StreamPin pin(stream);
+    eliza::require(out_json, "out_json");
     const LlmSessionStats stats = [&] { return eliza::LlmStream::Turn(pin.get())->stats(); }();
     *out_json = eliza::new_text(eliza::stats_json(pin->backend(), stats));
     return ELIZA_OK;
@@ -151,9 +150,10 @@ int eliza_inference_llm_stream_stats(EliLlmStream* stream, char** out_json, char
 }
 
 int eliza_inference_llm_backend_report(EliInferenceContext* context, char** out_json, char** out_error) {
+  eliza::clear(out_json);
   return eliza::guard(out_error, [&] {
-    eliza::require_output(out_json, "out_json");
     eliza::ContextPin pin(context);
+    eliza::require(out_json, "out_json");
     llm_backend_register_builtins();
     *out_json = eliza::new_text(eliza::backend_report(pin->bundle_dir()));
     return ELIZA_OK;

@@ -6,15 +6,12 @@
 #include <new>
 #include <string>
 
-#include "native/ffi/arguments.h"
-
 namespace eliza {
 
-// A pointer to hand something out through, which a failing call leaves NULL.
+// Before anything can fail: a client that misses the error shall not find a former result, or garbage, in `out`.
 template <typename T>
-void require_output(T** out, const char* name) {
-  require(out, name);
-  *out = nullptr;
+void clear(T* out) {
+  if (out != nullptr) *out = T();
 }
 
 template <typename T>

@@ -19,12 +19,13 @@ int eliza_inference_tokenize_supported(void) { return eliza::kTokenizeSupported;
 
 int eliza_inference_tokenize(EliInferenceContext* context, const char* text, size_t text_len, int add_special,
                              int parse_special, int** out_tokens, size_t* out_count, char** out_error) {
-  if (out_count != nullptr) *out_count = 0;
+  eliza::clear(out_tokens);
+  eliza::clear(out_count);
   return eliza::guard(out_error, [&] {
-    eliza::require_output(out_tokens, "out_tokens");
-    eliza::require(out_count, "out_count");
-    eliza::require_array(text, text_len, "text");
     eliza::ContextPin pin(context);
+    eliza::require(out_tokens, "out_tokens");
+    eliza::require(out_count, "out_count");
+    eliza::require_array(text, text_len, "text", "text_len");
     const std::vector<int32_t> tokens =
         pin->tokenizer()->tokenize(std::string_view(text, text_len), add_special != 0, parse_special != 0);
     *out_tokens = eliza::new_copy(tokens.data(), tokens.size());
@@ -35,11 +36,11 @@ int eliza_inference_tokenize(EliInferenceContext* context, const char* text, siz
 
 int eliza_inference_detokenize(EliInferenceContext* context, const int* tokens, size_t num_tokens, int remove_special,
                                int unparse_special, char* text_out, size_t text_cap, char** out_error) {
-  if (text_out != nullptr && text_cap > 0) text_out[0] = '\0';
+  if (text_cap > 0) eliza::clear(text_out);
   return eliza::guard(out_error, [&] {
-    eliza::require(text_out, "text_out");
-    eliza::require_array(tokens, num_tokens, "tokens");
     eliza::ContextPin pin(context);
+    eliza::require(text_out, "text_out");
+    eliza::require_array(tokens, num_tokens, "tokens", "num_tokens");
     const std::string text = eliza::to_valid_utf8(
         pin->tokenizer()->detokenize(tokens, num_tokens, remove_special != 0, unparse_special != 0));
     if (text.size() >= text_cap) {
@@ -53,10 +54,11 @@ int eliza_inference_detokenize(EliInferenceContext* context, const int* tokens, 
 }
 
 int eliza_inference_model_meta(EliInferenceContext* context, const char* key, char** out_value, char** out_error) {
+  eliza::clear(out_value);
   return eliza::guard(out_error, [&] {
-    eliza::require_output(out_value, "out_value");
-    eliza::require_text(key, "key");
     eliza::ContextPin pin(context);
+    eliza::require(out_value, "out_value");
+    eliza::require_text(key, "key");
     const std::optional<std::string> value = pin->tokenizer()->metadata(key);
     if (!value) {
       throw eliza::Error(ELIZA_ERR_INVALID_ARG, "the model of \"" + pin->bundle_dir() + "\" has no metadata under \"" +
@@ -68,8 +70,9 @@ int eliza_inference_model_meta(EliInferenceContext* context, const char* key, ch
 }
 
 int eliza_inference_json_schema_to_gbnf(const char* schema, char** out_gbnf, char** out_error) {
+  eliza::clear(out_gbnf);
   return eliza::guard(out_error, [&] {
-    eliza::require_output(out_gbnf, "out_gbnf");
+    eliza::require(out_gbnf, "out_gbnf");
     eliza::require_text(schema, "schema");
     *out_gbnf = eliza::new_text(eliza::llama_cpp::json_schema_to_gbnf(schema));
     return ELIZA_OK;
@@ -80,7 +83,7 @@ int eliza_inference_embed_supported(void) { return eliza::kEmbedSupported; }
 
 int eliza_inference_embed(EliInferenceContext* context, const char*, size_t, int, float*, size_t, int* out_dim,
                           char** out_error) {
-  if (out_dim != nullptr) *out_dim = 0;
+  eliza::clear(out_dim);
   return eliza::guard(out_error, [&]() -> int {
     eliza::ContextPin pin(context);
     throw eliza::Error(ELIZA_ERR_NOT_IMPLEMENTED,

@@ -32,6 +32,13 @@ int nesting(const std::string& json) {
   return deepest;
 }
 
+// An exception's words without the tag that nlohmann/json puts before its own, "[json.exception.parse_error.101] ".
+std::string words_of(const std::exception& error) {
+  const std::string what = error.what();
+  const size_t end = what.rfind("[json.exception.", 0) == 0 ? what.find("] ") : std::string::npos;
+  return end == std::string::npos ? what : what.substr(end + 2);
+}
+
 }  // namespace
 
 std::string json_schema_to_gbnf(const std::string& schema) {
@@ -44,7 +51,7 @@ std::string json_schema_to_gbnf(const std::string& schema) {
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    throw Error(ELIZA_ERR_INVALID_ARG, std::string("no GBNF grammar for this JSON schema: ") + error.what());
+    throw Error(ELIZA_ERR_INVALID_ARG, "no GBNF grammar for this JSON schema: " + words_of(error));
   }
 }
 
