@@ -62,8 +62,10 @@ apt() {
     -o APT::Architectures="$(dpkg --print-architecture)" \
     -o APT::Install-Recommends=false \
     -o APT::Sandbox::User= \
+    -o APT::Update::Error-Mode=any \
     -o Acquire::Check-Valid-Until=false \
     -o Acquire::Languages=none \
+    -o Acquire::Retries=3 \
     -o Dir::Cache="$debs" \
     -o Dir::Cache::archives="$debs/archives" \
     -o Dir::Etc::preferences=/dev/null \
@@ -113,13 +115,14 @@ unpack() {
   rm -rf "$tmp"
   mkdir "$tmp"
   # shellcheck disable=SC2016 # expanded by the inner shell
-  # base-files first: its links from /bin and /lib to /usr are what the others are unpacked through.
-  { ls "$debs"/archives/base-files_*.deb && ls "$debs"/archives/*.deb; } |
-    xargs -d '\n' -n 1 sh -c '
-      dpkg-deb --fsys-tarfile "$2" | tar -x --directory="$1" --keep-directory-symlink \
-        --no-same-owner --exclude="./dev/*" --exclude="./usr/share/doc/*" \
-        --exclude="./usr/share/locale/*" --exclude="./usr/share/man/*"
-    ' sh "$tmp"
+  set -- sh -c '
+    dpkg-deb --fsys-tarfile "$2" | tar -x --directory="$1" --keep-directory-symlink \
+      --no-same-owner --exclude="./dev/*" --exclude="./usr/share/doc/*" \
+      --exclude="./usr/share/locale/*" --exclude="./usr/share/man/*"
+  ' sh "$tmp"
+  # Through the links of base-files, from /bin and /lib to /usr, all others are unpacked.
+  "$@" "$debs"/archives/base-files_*.deb
+  printf '%s\0' "$debs"/archives/*.deb | xargs -0 -n 1 -P "$(nproc)" "$@"
 }
 
 # Does what a build needs of the scripts that were not run, and adds our settings to Bazel's.
