@@ -5,7 +5,7 @@ installed and no script of a package runs: archives are only unpacked, below nod
 where Node.js and Bun look for them.
 """
 
-load(":pypi.bzl", "for_host")
+load(":pypi.bzl", "for_host", "own_name")
 
 # Where systems keep their certificates: npm brings its own list, without a company's.
 _CERTIFICATES = [
@@ -34,7 +34,7 @@ def _fetch(rctx, node, package, sha256):
         result = rctx.execute(command, environment = _environment(rctx), timeout = 3600)
     if result.return_code:
         fail("\n".join([
-            "@%s: could not fetch %s from npm." % (rctx.attr.name, package),
+            "@%s: could not fetch %s from npm." % (own_name(rctx), package),
             "Check the network and the registry in ~/.npmrc; certificates are taken from NODE_EXTRA_CA_CERTS.",
             "npm said:",
             (result.stderr + result.stdout).strip() or "(nothing; exit code %d, or no answer within an hour)" % result.return_code,
@@ -65,7 +65,7 @@ def _npm_modules_impl(rctx):
                 rctx.symlink(path, link)
                 result = rctx.execute(["chmod", "+x", path])
                 if result.return_code:
-                    fail("@%s: %s" % (rctx.attr.name, result.stderr))
+                    fail("@%s: %s" % (own_name(rctx), result.stderr))
 
     rctx.symlink(rctx.attr.build_file, "BUILD.bazel")
 

@@ -20,6 +20,10 @@ def host_name(rctx):
     arch = {"amd64": "x86_64", "arm64": "aarch64"}.get(rctx.os.arch, rctx.os.arch)
     return "%s_%s" % (os, arch)
 
+def own_name(rctx):
+    """Names a repository as BUILD files do: `llama_cpp`, not `_main~third_party~llama_cpp`."""
+    return rctx.attr.name.replace("+", "~").split("~")[-1]
+
 def for_host(rctx, what, choices):
     """Picks what was built for the machine that fetches.
 
@@ -34,7 +38,7 @@ def for_host(rctx, what, choices):
     host = host_name(rctx)
     if host not in choices:
         fail("@%s: %s is pinned for %s, and this machine is %s. Add its file to third_party/extensions.bzl, or leave out the targets that need it." % (
-            rctx.attr.name,
+            own_name(rctx),
             what,
             ", ".join(sorted(choices)),
             host,
@@ -49,8 +53,10 @@ def _advice(said):
         return "This python3 has no pip. Install it (on Debian and Ubuntu: apt install python3-pip)."
     if "DO NOT MATCH" in said:
         return "The index served another file than the one pinned in third_party/. Do not build with it: find out what rewrites packages on the way."
-    if "No matching distribution" in said or "Could not find a version" in said:
-        return "The index that pip uses does not offer this file. `python3 -m pip config list` and the PIP_* variables show which index that is."
+    if "from versions: none" in said:
+        return "pip found nothing of that name: its index cannot be reached, or does not have it. `python3 -m pip config list` and the PIP_* variables show which index that is."
+    if "No matching distribution" in said:
+        return "The index that pip uses does not offer this version. `python3 -m pip config list` and the PIP_* variables show which index that is."
     return "pip could not reach its index. Check the network and `python3 -m pip config list`; the same command line works outside Bazel."
 
 def _pip_download(rctx, what, requirements, arguments):
@@ -67,7 +73,7 @@ def _pip_download(rctx, what, requirements, arguments):
     """
     python = rctx.which("python3")
     if not python:
-        fail("@%s: there is no python3 on PATH, and its pip fetches %s. Install Python 3.10 or newer with pip." % (rctx.attr.name, what))
+        fail("@%s: there is no python3 on PATH, and its pip fetches %s. Install Python 3.10 or newer with pip." % (own_name(rctx), what))
 
     rctx.report_progress("pip download " + what)
     command = [python, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
@@ -79,9 +85,12 @@ def _pip_download(rctx, what, requirements, arguments):
         timeout = 3600,
     )
     if result.return_code:
-        said = (result.stderr + result.stdout).strip()
+        said = result.stderr + result.stdout
+
+        # A line for each place of the user's that does not hold the package hides the error.
+        said = "\n".join([line for line in said.splitlines() if not line.startswith("WARNING: Location ")])
         fail("\n".join([
-            "@%s: could not fetch %s." % (rctx.attr.name, what),
+            "@%s: could not fetch %s." % (own_name(rctx), what),
             _advice(said),
             "The command was: " + " ".join([str(word) for word in command]),
             "pip said:",
@@ -111,9 +120,9 @@ print(digest.hexdigest())
 def _check(rctx, path, sha256):
     result = rctx.execute(["python3", "-c", _SHA256, rctx.path(path)])
     if result.return_code:
-        fail("@%s: %s" % (rctx.attr.name, result.stderr))
+        fail("@%s: %s" % (own_name(rctx), result.stderr))
     if result.stdout.strip() != sha256:
-        fail("@%s: %s has the sha256 %s, and %s was expected." % (rctx.attr.name, path, result.stdout.strip(), sha256))
+        fail("@%s: %s has the sha256 %s, and %s was expected." % (own_name(rctx), path, result.stdout.strip(), sha256))
 
 # -- pypi_archive ---------------------------------------------------------------------------------
 
@@ -150,7 +159,7 @@ def _pypi_archive_impl(rctx):
     if attr.executables:
         result = rctx.execute(["chmod", "+x"] + attr.executables)
         if result.return_code:
-            fail("@%s: %s" % (attr.name, result.stderr))
+            fail("@%s: %s" % (own_name(rctx), result.stderr))
 
     rctx.symlink(attr.build_file, "BUILD.bazel")
 

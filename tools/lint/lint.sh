@@ -31,9 +31,8 @@ done
 
 # -- Tools: installed into a folder of their own, which gets its name when it is complete -----------
 
-sha256() { # FILE...: one hash over all of them
-  python3 -c 'import hashlib, sys
-print(hashlib.sha256(b"".join(open(name, "rb").read() for name in sys.argv[1:])).hexdigest())' "$@"
+sha256() { # FILE
+  python3 -c 'import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest())' "$1"
 }
 
 pip_install() { # REQUIREMENTS FOLDER
@@ -75,7 +74,7 @@ install_tools() { # FOLDER
 }
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/elizainference/lint
-tools=$cache/$(sha256 "$here/lint.sh" "$here/requirements.txt" "$here/requirements-npm.txt")
+tools=$cache/buildifier-$buildifier_version-$(sha256 "$here/requirements.txt")
 if [ ! -d "$tools" ]; then
   mkdir -p "$cache"
   partial=$(mktemp -d "$cache/partial.XXXXXX")
