@@ -5,11 +5,7 @@ load("@rules_cc//cc:defs.bzl", "cc_library")
 
 cc_library(
     name = "pybind11",
-    hdrs = glob(
-        ["pybind11/include/pybind11/**/*.h"],
-        # Deprecated: all it does is warn.
-        exclude = ["pybind11/include/pybind11/common.h"],
-    ),
+    hdrs = glob(["pybind11/include/**/*.h"]),
     includes = ["pybind11/include"],
     visibility = ["//visibility:public"],
     deps = ["@python_headers"],
