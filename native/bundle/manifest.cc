@@ -1,0 +1,289 @@
+#include "native/bundle/manifest.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "native/base/error.h"
+#include "native/bundle/quote.h"
+#include "native/text/utf8-gate.h"
+#include "nlohmann/json.hpp"
+
+namespace eliza {
+namespace {
+
+using nlohmann::json;
+using Pointer = json::json_pointer;
+
+// Real manifests hold a few kilobytes, four levels deep. The bounds keep a hostile one from costing memory, and
+// recursion over it from running out of stack.
+constexpr size_t kMaxBytes = size_t{4} << 20;
+constexpr size_t kMaxDepth = 64;
+constexpr size_t kMaxPathBytes = 1024;
+
+constexpr RuntimeClass kRuntimeClasses[] = {RuntimeClass::kLlamaCpp, RuntimeClass::kLitertLm, RuntimeClass::kMlx};
+
+[[noreturn]] void fail(const std::string& file, const std::string& problem) {
+  throw Error(ELIZA_ERR_BUNDLE_INVALID, to_valid_utf8(file) + ": " + problem);
+}
+
+std::string reason(int error_number) { return std::generic_category().message(error_number); }
+
+// A value of the manifest, and where it stands.
+class Field {
+ public:
+  Field(const std::string& file, Pointer at, const json* value) : file_(&file), at_(std::move(at)), value_(value) {}
+
+  const json& value() const { return *value_; }
+
+  // `wanted` continues "it must be".
+  [[noreturn]] void reject(const std::string& wanted) const {
+    fail(*file_, name() + " is " + description() + "; it must be " + wanted);
+  }
+
+  std::optional<Field> optional(const char* key) const {
+    if (!value_->is_object()) reject("an object");
+    const auto member = value_->find(key);
+    if (member == value_->end()) return std::nullopt;
+    return Field(*file_, at_ / key, &*member);
+  }
+
+  Field required(const char* key, const std::string& wanted) const {
+    std::optional<Field> member = optional(key);
+    if (!member) fail(*file_, (at_ / key).to_string() + " is missing; it must be " + wanted);
+    return *std::move(member);
+  }
+
+  // Calls visit(Field) on each element.
+  template <typename Visit>
+  void for_each_element(Visit&& visit) const {
+    if (!value_->is_array()) reject("an array");
+    for (size_t i = 0; i < value_->size(); ++i) visit(Field(*file_, at_ / i, &(*value_)[i]));
+  }
+
+  const std::string& string(const std::string& wanted) const {
+    if (!value_->is_string()) reject(wanted);
+    return value_->get_ref<const std::string&>();
+  }
+
+ private:
+  std::string name() const { return at_.empty() ? "the document" : at_.to_string(); }
+
+  std::string description() const {
+    if (value_->is_object()) return "an object";
+    if (value_->is_array()) return "an array";
+    if (value_->is_string()) return in_quotes(value_->get_ref<const std::string&>());
+    return value_->dump();
+  }
+
+  const std::string* file_;
+  Pointer at_;
+  const json* value_;
+};
+
+// Watches the parser. JSON leaves open what a key that stands twice in an object means, and the parser has no bound on
+// depth: both are errors here, with the place named.
+class StructureCheck {
+ public:
+  explicit StructureCheck(const std::string& file) : file_(file) {}
+
+  void on(json::parse_event_t event, const json& value) {
+    switch (event) {
+      case json::parse_event_t::key:
+        levels_.back().key = value.get<std::string>();
+        if (!levels_.back().keys.insert(levels_.back().key).second) {
+          fail(file_, here().to_string() + " appears twice; leave one of them");
+        }
+        break;
+      case json::parse_event_t::object_start:
+      case json::parse_event_t::array_start:
+        count_element();
+        if (levels_.size() == kMaxDepth) {
+          fail(file_, here().to_string() + " is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+        }
+        levels_.emplace_back();
+        levels_.back().is_array = event == json::parse_event_t::array_start;
+        break;
+      case json::parse_event_t::object_end:
+      case json::parse_event_t::array_end:
+        levels_.pop_back();
+        break;
+      case json::parse_event_t::value:
+        count_element();
+        break;
+    }
+  }
+
+ private:
+  struct Level {
+    bool is_array = false;
+    size_t elements = 0;  // so far, with the one being parsed
+    std::string key;      // the member being parsed
+    std::set<std::string> keys;
+  };
+
+  void count_element() {
+    if (!levels_.empty()) ++levels_.back().elements;
+  }
+
+  Pointer here() const {
+    Pointer at;
+    for (const Level& level : levels_) {
+      if (level.is_array) {
+        at /= level.elements - 1;
+      } else {
+        at /= level.key;
+      }
+    }
+    return at;
+  }
+
+  const std::string& file_;
+  std::vector<Level> levels_;
+};
+
+json parse_json(std::string_view text, const std::string& file) {
+  StructureCheck check(file);
+  const auto callback = [&check](int, json::parse_event_t event, json& value) {
+    check.on(event, value);
+    return true;
+  };
+  try {
+    return json::parse(text, callback);
+  } catch (const json::exception& error) {
+    // Their messages start with "[json.exception.NAME.ID] " and quote what was read, however long it is.
+    const std::string_view what = error.what();
+    fail(file, "not valid JSON: " + in_quotes(what.substr(what.find("] ") + 2)));
+  }
+}
+
+bool is_relative_path(std::string_view path) {
+  if (path.size() > kMaxPathBytes) return false;
+  for (const char c : path) {
+    if (c == '\\' || static_cast<unsigned char>(c) < 0x20) return false;
+  }
+  for (;;) {
+    const size_t slash = path.find('/');
+    const std::string_view part = path.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") return false;
+    if (slash == path.npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+bool is_sha256(std::string_view digest) {
+  return digest.size() == 64 && digest.find_first_not_of("0123456789abcdef") == digest.npos;
+}
+
+RuntimeClass parse_runtime_class(const Field& field) {
+  std::string known;
+  for (const RuntimeClass runtime_class : kRuntimeClasses) {
+    if (field.value() == runtime_class_name(runtime_class)) return runtime_class;
+    known += (known.empty() ? "" : ", ") + in_quotes(runtime_class_name(runtime_class));
+  }
+  field.reject("one of " + known);
+}
+
+ManifestFile parse_file(const Field& field) {
+  constexpr char kPath[] =
+      "a path relative to the bundle, with \"/\" between its parts and no \"..\", \".\", empty part, backslash or "
+      "control character";
+  constexpr char kSha256[] = "the file's SHA-256 as 64 lower-case hexadecimal digits";
+  constexpr uint64_t kMaxContext = std::numeric_limits<int32_t>::max();
+
+  ManifestFile file;
+  const Field path = field.required("path", kPath);
+  file.path = path.string(kPath);
+  if (!is_relative_path(file.path)) path.reject(kPath);
+
+  const Field sha256 = field.required("sha256", kSha256);
+  file.sha256 = sha256.string(kSha256);
+  if (!is_sha256(file.sha256)) sha256.reject(kSha256);
+
+  if (const std::optional<Field> ctx = field.optional("ctx")) {
+    const json& tokens = ctx->value();
+    if (!tokens.is_number_unsigned() || tokens.get<uint64_t>() < 1 || tokens.get<uint64_t>() > kMaxContext) {
+      ctx->reject("a whole number of tokens from 1 to " + std::to_string(kMaxContext) +
+                  " (leave it out for the model's own)");
+    }
+    file.context_size = static_cast<int32_t>(tokens.get<uint64_t>());
+  }
+  return file;
+}
+
+std::string parse_text(const Field& manifest, const char* key) {
+  const std::optional<Field> field = manifest.optional(key);
+  return field ? field->string("a string") : std::string();
+}
+
+}  // namespace
+
+const char* runtime_class_name(RuntimeClass runtime_class) {
+  switch (runtime_class) {
+    case RuntimeClass::kLlamaCpp:
+      return "llama-cpp";
+    case RuntimeClass::kLitertLm:
+      return "litert-lm";
+    case RuntimeClass::kMlx:
+      return "mlx";
+  }
+  return "";
+}
+
+Manifest parse_manifest(std::string_view text, const std::string& file) {
+  const json document = parse_json(text, file);
+  const Field root(file, Pointer(), &document);
+
+  Manifest manifest;
+  manifest.id = parse_text(root, "id");
+  manifest.tier = parse_text(root, "tier");
+  manifest.version = parse_text(root, "version");
+
+  const Field files = root.required("files", "an object of arrays of files, by what they are for");
+  if (const std::optional<Field> entries = files.optional("text")) {
+    entries->for_each_element([&manifest](const Field& entry) {
+      manifest.text.push_back(parse_file(entry));
+      if (const std::optional<Field> runtime_class = entry.optional("runtimeClass")) {
+        manifest.text.back().runtime_class = parse_runtime_class(*runtime_class);
+      }
+    });
+  }
+  if (const std::optional<Field> entries = files.optional("mtp")) {
+    entries->for_each_element([&manifest](const Field& entry) { manifest.mtp.push_back(parse_file(entry)); });
+  }
+  return manifest;
+}
+
+std::optional<Manifest> read_manifest(const std::string& directory) {
+  const std::string file = directory + "/" + kManifestName;
+  struct stat status;
+  if (lstat(file.c_str(), &status) != 0) {
+    if (errno == ENOENT) return std::nullopt;
+    fail(file, "cannot be read: " + reason(errno));
+  }
+  // From here on there is a manifest, and a bundle is never read as if it had none.
+  if (stat(file.c_str(), &status) != 0) fail(file, "cannot be read through its link: " + reason(errno));
+  if (!S_ISREG(status.st_mode)) fail(file, "is not a file; the manifest is a JSON file");
+
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(file.c_str(), "rbe"), &std::fclose);
+  if (stream == nullptr) fail(file, "cannot be opened: " + reason(errno));
+  std::string text;
+  char buffer[16384];
+  while (const size_t size = std::fread(buffer, 1, sizeof buffer, stream.get())) {
+    text.append(buffer, size);
+    if (text.size() > kMaxBytes) {
+      fail(file, "is larger than " + std::to_string(kMaxBytes) + " bytes, too large for a manifest");
+    }
+  }
+  if (std::ferror(stream.get()) != 0) fail(file, "cannot be read: " + reason(errno));
+  return parse_manifest(text, file);
+}
+
+}  // namespace eliza

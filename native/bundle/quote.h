@@ -1,0 +1,17 @@
+// Names and values from outside, made fit for an error message: file names need not be UTF-8, and a hostile manifest
+// may hold megabytes in one string. Private to this folder.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace eliza {
+
+// `bytes` as a JSON string, so valid UTF-8 on one line; shortened where they are many.
+std::string in_quotes(std::string_view bytes);
+
+// The names quoted, with commas; the first few and how many more where they are many.
+std::string list_in_quotes(const std::vector<std::string>& names);
+
+}  // namespace eliza
