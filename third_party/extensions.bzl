@@ -1,7 +1,12 @@
 """Everything this workspace takes from elsewhere, with its version and sha256.
 
 Each repository has a folder here: its BUILD file, its patches, and the targets that the rest of the
-workspace depends on. `//third_party/X` is the only package that names `@X`.
+workspace depends on. `//third_party/X` is the only package that names `@X`. A repository is fetched
+when a target in it is first needed: a build of the library takes llama.cpp and nothing else.
+
+To take another version, change it here and put in the sha256 of the file that
+`python3 -m pip download --no-deps NAME==VERSION` or `npm pack NAME@VERSION` leaves. A patch that no
+longer applies is named by Bazel; patches are `git diff` output under a paragraph that says why.
 """
 
 load(":npm.bzl", "npm_modules")
