@@ -67,6 +67,7 @@ class TokenStream {
 
   StopReason stop_reason() const { return stop_reason_; }  // kNone until next has returned 1
   int64_t generated() const { return generated_; }         // tokens returned in this generation
+  size_t waiting() const { return waiting_.size(); }       // tokens decoded, but not delivered: begin drops them
 
  private:
   enum class State { kIdle, kGenerating, kEnded };

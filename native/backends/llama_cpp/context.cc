@@ -1,0 +1,130 @@
+#include "native/backends/llama_cpp/context.h"
+
+#include <algorithm>
+#include <string>
+
+#include "native/backends/llama_cpp/runtime.h"
+#include "native/base/error.h"
+
+namespace eliza::llama_cpp {
+namespace {
+
+constexpr llama_seq_id kSequence = 0;
+
+void check_generates(const Model& model) {
+  const bool generates = llama_model_has_decoder(model.get()) && !llama_model_has_encoder(model.get()) &&
+                         !llama_model_is_diffusion(model.get());
+  if (generates) return;
+  throw Error(ELIZA_ERR_BUNDLE_INVALID, "the model " + model.path() + " has the architecture '" +
+                                            model.header().architecture +
+                                            "', which does not generate text token by token; take a decoder model");
+}
+
+}  // namespace
+
+Context::Context(std::shared_ptr<const Model> model, const Options& options)
+    : model_(std::move(model)), options_(options), no_outputs_(kPrefillChunk, 0) {
+  check_generates(*model_);
+  // Reserved, so that appending a token later cannot fail between two states.
+  tokens_.reserve(options_.capacity);
+
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = options_.capacity;
+  params.n_batch = kPrefillChunk;
+  params.n_ubatch = kPrefillChunk;
+  params.n_seq_max = 1;
+  // llama.cpp sizes its work buffers for this many rows of logits; its default, one per token of a batch, is 512 MB for
+  // a vocabulary of 262,144.
+  params.n_outputs_max = options_.max_outputs;
+  params.n_threads = options_.threads;
+  params.n_threads_batch = options_.threads;
+  params.type_k = options_.cache_types.k;
+  params.type_v = options_.cache_types.v;
+  // A window's worth of cells where the model has a window: a fraction of the memory, and of the time at long contexts.
+  // truncate() checks what that leaves.
+  params.swa_full = false;
+  params.no_perf = true;
+  params.abort_callback = [](void* self) { return static_cast<const Context*>(self)->cancelled(); };
+  params.abort_callback_data = this;
+
+  const CallScope scope;
+  context_.reset(llama_init_from_model(model_->get(), params));
+  if (context_ == nullptr || llama_get_memory(context_.get()) == nullptr) {
+    throw Error(context_ == nullptr ? ELIZA_ERR_OOM : ELIZA_ERR_BUNDLE_INVALID,
+                "llama.cpp cannot set up a context of " + std::to_string(options_.capacity) + " tokens for " +
+                    model_->path() + " (" + scope.reason() + "); try a smaller context_size");
+  }
+  if (options_.threads > 1) {
+    // Without one, llama.cpp starts and ends its threads at every token. Between tokens they sleep (poll 0): spinning
+    // would take the cores from whoever consumes the text.
+    ggml_threadpool_params threads = ggml_threadpool_params_default(options_.threads);
+    threads.poll = 0;
+    threadpool_.reset(ggml_threadpool_new(&threads));
+    if (threadpool_ != nullptr) llama_attach_threadpool(context_.get(), threadpool_.get(), nullptr);
+  }
+}
+
+void Context::throw_if_cancelled() const {
+  if (cancelled()) throw Error(ELIZA_ERR_CANCELLED, "the stream was cancelled; reset it to use it again");
+}
+
+void Context::decode() {
+  const CallScope scope(CallScope::Asserts::kAbort);
+  while (decoded_ < tokens_.size()) {
+    const size_t count = std::min<size_t>(tokens_.size() - decoded_, kPrefillChunk);
+    const bool last = decoded_ + count == tokens_.size();
+    llama_batch batch = llama_batch_get_one(tokens_.data() + decoded_, static_cast<int32_t>(count));
+    if (!last) batch.logits = no_outputs_.data();
+    const int32_t status = cancelled() ? 2 : llama_decode(context_.get(), batch);
+    if (status == 0) {
+      decoded_ += count;
+      continue;
+    }
+    resynchronise();
+    throw_if_cancelled();
+    throw Error(ELIZA_ERR_FFI_FAULT, "llama.cpp failed to decode " + std::to_string(count) + " tokens at position " +
+                                         std::to_string(decoded_) + " with status " + std::to_string(status) + " (" +
+                                         scope.reason() + "); reset the stream to use it again");
+  }
+}
+
+float* Context::logits() const {
+  float* logits = llama_get_logits_ith(context_.get(), -1);
+  if (logits == nullptr) throw Error(ELIZA_ERR_FFI_FAULT, "llama.cpp has no logits for the last token; reset the stream");
+  return logits;
+}
+
+// Removes the positions from `count` on. Whether the memory can go on from there: llama.cpp says yes for a sliding
+// window that no longer holds the positions before `count`, and then continues without them.
+bool Context::forget_after(size_t count) {
+  llama_memory_t memory = llama_get_memory(context_.get());
+  const llama_pos end = static_cast<llama_pos>(count);
+  if (count == 0 || !llama_memory_seq_rm(memory, kSequence, end, -1)) return false;
+  const llama_pos window = std::max(0, llama_model_n_swa(model_->get()));
+  const llama_pos needed = window > 0 ? std::max(0, end - window) : 0;
+  return llama_memory_seq_pos_max(memory, kSequence) == end - 1 &&
+         llama_memory_seq_pos_min(memory, kSequence) <= needed;
+}
+
+size_t Context::truncate(size_t count) {
+  count = std::min(count, tokens_.size());
+  if (count < decoded_) {
+    if (!forget_after(count)) {
+      llama_memory_clear(llama_get_memory(context_.get()), /*data=*/false);
+      count = 0;
+    }
+    decoded_ = count;
+  }
+  tokens_.resize(count);
+  return count;
+}
+
+// After a decode that failed half-way: what is in the memory is what counts.
+void Context::resynchronise() {
+  const llama_pos last = llama_memory_seq_pos_max(llama_get_memory(context_.get()), kSequence);
+  const size_t held = last < 0 ? 0 : static_cast<size_t>(last) + 1;
+  decoded_ = std::min(held, tokens_.size());
+  truncate(decoded_);
+}
+
+}  // namespace eliza::llama_cpp

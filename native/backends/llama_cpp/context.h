@@ -1,0 +1,82 @@
+// A llama_context and what is in it: the tokens of one sequence, in order, and how many of them are decoded.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ggml-cpu.h"
+#include "llama.h"
+#include "native/backends/llama_cpp/kv-cache.h"
+#include "native/backends/llama_cpp/model-cache.h"
+
+namespace eliza::llama_cpp {
+
+// One thread at a time, except cancel.
+//
+// The context holds tokens() in order. The first decoded() of them are in llama.cpp's memory; a token that was just
+// sampled is appended without being decoded, and decoded together with what comes next (the lazy tail), so that ending
+// a generation costs nothing and a following prefill is one batch.
+class Context {
+ public:
+  struct Options {
+    uint32_t capacity = 0;     // tokens
+    CacheTypes cache_types;
+    int32_t threads = 1;
+    uint32_t max_outputs = 1;  // rows of logits that one decode may ask for
+  };
+
+  // Throws Error where the model cannot generate text, or llama.cpp cannot set up a context.
+  Context(std::shared_ptr<const Model> model, const Options& options);
+
+  const Model& model() const { return *model_; }
+  const std::vector<llama_token>& tokens() const { return tokens_; }
+  size_t decoded() const { return decoded_; }
+  size_t capacity() const { return options_.capacity; }
+  size_t room() const { return options_.capacity - tokens_.size(); }
+
+  // Appends without decoding. The caller has checked room() and the ids.
+  void append(const llama_token* tokens, size_t count) { tokens_.insert(tokens_.end(), tokens, tokens + count); }
+
+  // Decodes what is not yet, in chunks, and leaves the logits of the last token. Throws Error: ELIZA_ERR_CANCELLED
+  // within a chunk (on a CPU, within a fraction of one), else ELIZA_ERR_FFI_FAULT. After an error tokens() is what was
+  // decoded.
+  void decode();
+
+  // The logits after the last token, one per token of the vocabulary; the caller may change them. Valid until the next
+  // decode or truncate.
+  float* logits() const;
+
+  // Drops all but the first `count` tokens. Where the model's memory cannot drop a part (a sliding window has forgotten
+  // what the kept tokens need, or the state is recurrent), everything goes. Returns how many tokens remain.
+  size_t truncate(size_t count);
+
+  // From any thread: decode throws ELIZA_ERR_CANCELLED until clear_cancel.
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  void clear_cancel() { cancelled_.store(false, std::memory_order_relaxed); }
+  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  void throw_if_cancelled() const;
+
+ private:
+  struct ContextDeleter {
+    void operator()(llama_context* context) const { llama_free(context); }
+  };
+  struct ThreadpoolDeleter {
+    void operator()(ggml_threadpool* threadpool) const { ggml_threadpool_free(threadpool); }
+  };
+
+  bool forget_after(size_t count);
+  void resynchronise();
+
+  std::shared_ptr<const Model> model_;
+  Options options_;
+  std::atomic<bool> cancelled_{false};
+  std::unique_ptr<ggml_threadpool, ThreadpoolDeleter> threadpool_;  // outlives the context that uses it
+  std::unique_ptr<llama_context, ContextDeleter> context_;
+  std::vector<llama_token> tokens_;
+  size_t decoded_ = 0;
+  std::vector<int8_t> no_outputs_;  // for the chunks of a prefill but the last
+};
+
+}  // namespace eliza::llama_cpp

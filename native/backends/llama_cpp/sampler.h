@@ -1,0 +1,60 @@
+// Picks the next token from logits.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "llama.h"
+#include "native/text/sampling.h"
+
+namespace eliza::llama_cpp {
+
+struct SamplerDeleter {
+  void operator()(llama_sampler* sampler) const { llama_sampler_free(sampler); }
+};
+using SamplerPtr = std::unique_ptr<llama_sampler, SamplerDeleter>;
+
+// Repeat penalty, top-k, top-p, temperature, draw: llama.cpp's samplers in llama.cpp's order, with its results token for
+// token. Two of them are ours, for speed: greedy decoding reads the logits once and builds no candidates, and the
+// penalty touches the at most 64 tokens it is about instead of looking up each of the vocabulary.
+class Sampler {
+ public:
+  Sampler(const llama_vocab* vocab, const SamplingSettings& settings);
+
+  // Draws with this seed from now on, and again from its start after each restart.
+  void set_seed(uint64_t seed);
+
+  // Back to the start: the given seed, or else a new one.
+  void restart();
+
+  // The token after `context`, whose last kRepeatPenaltyWindow tokens a repeat penalty counts. `logits` has one value
+  // per token of the vocabulary, and is as it was afterwards.
+  llama_token sample(float* logits, const std::vector<llama_token>& context);
+
+ private:
+  void build_chain(uint32_t seed);
+  void penalise(float* logits, const std::vector<llama_token>& context);
+  llama_token draw(const float* logits);
+
+  size_t vocab_size_;
+  SamplingSettings settings_;
+  bool seeded_ = false;
+  uint32_t seed_ = 0;
+  SamplerPtr chain_;  // null when greedy
+
+  struct Penalised {
+    llama_token token;
+    float logit;  // before the penalty
+  };
+  std::vector<Penalised> penalised_;
+  std::vector<llama_token_data> candidates_;
+};
+
+// What is left of a 64-bit seed for llama.cpp, which takes 32.
+uint32_t fold_seed(uint64_t seed);
+
+// The index of the largest of `logits`, the first of equals: what llama_sampler_init_greedy picks.
+llama_token argmax(const float* logits, size_t size);
+
+}  // namespace eliza::llama_cpp

@@ -1,0 +1,179 @@
+#include "native/backends/llama_cpp/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "native/backends/llama_cpp/tokenizer.h"
+#include "native/base/cpu-topology.h"
+#include "native/base/error.h"
+
+namespace eliza::llama_cpp {
+namespace {
+
+// Adds the time until its end to *milliseconds.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double* milliseconds) : milliseconds_(milliseconds) {}
+  ~Stopwatch() {
+    *milliseconds_ += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  double* milliseconds_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+Context::Options context_options(const Model& model, const eliza_llm_stream_config_t& config,
+                                 int32_t manifest_context_size) {
+  int32_t config_size = 0;
+#if ELIZA_INFERENCE_ABI_VERSION >= 15
+  config_size = config.context_size;
+#endif
+  Context::Options options;
+  options.threads = default_threads();
+  options.cache_types = cache_types(model, config.cache_type_k, config.cache_type_v);
+  options.capacity = context_size(model, config_size, manifest_context_size, options.cache_types);
+  return options;
+}
+
+// Refuses what would change the answer's form; returns what only would have tuned it.
+std::vector<std::string> check_options(const eliza_llm_stream_config_t& config) {
+  if (config.gbnf_grammar != nullptr && *config.gbnf_grammar != '\0') {
+    throw Error(ELIZA_ERR_NOT_IMPLEMENTED, "gbnf_grammar is set, but this build constrains no output; leave it null");
+  }
+  const bool drafts = config.draft_max > 0;
+  if (drafts && config.mtp_drafter_path != nullptr && *config.mtp_drafter_path != '\0') {
+    throw Error(ELIZA_ERR_NOT_IMPLEMENTED,
+                "mtp_drafter_path is set, but this build does not draft; leave it null, or set draft_max to 0");
+  }
+  std::vector<std::string> ignored;
+  if (config.n_gpu_layers != 0) ignored.push_back("n_gpu_layers");
+  if (drafts) ignored.push_back("draft_max");  // there is nothing to draft with
+  if (config.slot_id >= 0) ignored.push_back("slot_id");
+  if (config.prompt_cache_key != nullptr) ignored.push_back("prompt_cache_key");
+  return ignored;
+}
+
+}  // namespace
+
+Session::Session(std::shared_ptr<const Model> model, const eliza_llm_stream_config_t& config,
+                 int32_t manifest_context_size)
+    : model_(std::move(model)),
+      max_tokens_(config.max_tokens),
+      ignored_options_(check_options(config)),
+      context_(std::make_unique<Context>(model_, context_options(*model_, config, manifest_context_size))),
+      sampler_(model_->vocab(), sampling_settings(config)) {}
+
+int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_error) {
+  return guard(out_error, [&] {
+    context_->throw_if_cancelled();
+    if (token_ids == nullptr || num_tokens == 0) {
+      throw Error(ELIZA_ERR_INVALID_ARG, "prefill got no tokens: pass at least one");
+    }
+    check_tokens(model_->vocab(), token_ids, num_tokens);
+    const size_t room = context_->room() + stream_.waiting();
+    if (num_tokens > room) {
+      throw Error(ELIZA_ERR_INVALID_ARG,
+                  "the prompt has " + std::to_string(num_tokens) + " tokens, but only " + std::to_string(room) +
+                      " of the context's " + std::to_string(context_->capacity()) +
+                      " are free; shorten it, reset the stream, or open one with a larger context_size");
+    }
+    drop_undelivered();
+    const Stopwatch stopwatch(&counters_.prefill_ms);
+    context_->append(token_ids, num_tokens);
+    context_->decode();
+    counters_.prompt_tokens += static_cast<int64_t>(num_tokens);
+    stream_.begin(max_tokens_);
+    return ELIZA_OK;
+  });
+}
+
+int Session::next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out, char* text_out, size_t text_cap,
+                  int32_t* drafter_drafted_out, int32_t* drafter_accepted_out, char** out_error) {
+  return guard(out_error, [&] {
+    context_->throw_if_cancelled();
+    const Stopwatch stopwatch(&counters_.decode_ms);
+    const int status = stream_.next(tokens_out, tokens_cap, num_tokens_out, text_out, text_cap, drafter_drafted_out,
+                                    drafter_accepted_out);
+    counters_.generated_tokens += static_cast<int64_t>(*num_tokens_out);
+    // A caller that knows cancel has returned must not see a success after it.
+    if (context_->cancelled()) {
+      *num_tokens_out = 0;
+      text_out[0] = '\0';
+      context_->throw_if_cancelled();
+    }
+    return status;
+  });
+}
+
+TokenSource::Step Session::step(size_t, std::vector<DecodedToken>* out) {
+  Step step;
+  if (context_->room() == 0) {
+    step.stop = StopReason::kContextFull;
+    return step;
+  }
+  context_->decode();
+  const llama_token token = sampler_.sample(context_->logits(), context_->tokens());
+  if (llama_vocab_is_eog(model_->vocab(), token)) {
+    step.stop = StopReason::kEndOfGeneration;
+    return step;
+  }
+  out->push_back({token, token_piece(model_->vocab(), token)});
+  context_->append(&token, 1);
+  if (context_->room() == 0) step.stop = StopReason::kContextFull;
+  return step;
+}
+
+// The caller never saw tokens that wait for a larger buffer: for it, they are not in the context.
+void Session::drop_undelivered() {
+  if (stream_.waiting() > 0) context_->truncate(context_->tokens().size() - stream_.waiting());
+}
+
+int Session::cancel() {
+  context_->cancel();
+  return ELIZA_OK;
+}
+
+void Session::restart(size_t n_keep) {
+  drop_undelivered();
+  context_->truncate(n_keep);
+  stream_.reset();
+  sampler_.restart();
+  counters_ = {};
+  context_->clear_cancel();
+}
+
+int Session::reset() {
+  return guard(nullptr, [&] {
+    restart(0);
+    return ELIZA_OK;
+  });
+}
+
+int Session::reset_keep(int32_t n_keep) {
+  const int status = guard(nullptr, [&] {
+    restart(static_cast<size_t>(std::max(0, n_keep)));
+    return static_cast<int>(context_->tokens().size());
+  });
+  return std::max(status, 0);
+}
+
+int Session::set_seed(uint64_t seed) {
+  return guard(nullptr, [&] {
+    sampler_.set_seed(seed);
+    return ELIZA_OK;
+  });
+}
+
+LlmSessionStats Session::stats() const {
+  LlmSessionStats stats = counters_;
+  stats.device = "cpu";
+  stats.stop_reason = context_->cancelled() ? "cancelled" : stop_reason_name(stream_.stop_reason());
+  stats.kv_used = static_cast<int64_t>(context_->tokens().size());
+  stats.kv_capacity = static_cast<int64_t>(context_->capacity());
+  stats.ignored_options = ignored_options_;
+  return stats;
+}
+
+}  // namespace eliza::llama_cpp

@@ -1,0 +1,158 @@
+#include "native/base/cpu-topology.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+
+#include "native/base/error.h"
+
+#if defined(__linux__)
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <vector>
+#elif defined(__APPLE__)
+#include <sys/sysctl.h>
+#include <sys/types.h>
+#else
+#include <thread>
+#endif
+
+namespace eliza {
+namespace {
+
+constexpr int32_t kMaxThreads = 512;  // GGML_MAX_N_THREADS
+
+#if defined(__linux__)
+
+std::string read_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// CPUs of the affinity mask. The kernel's mask may be wider than cpu_set_t: the set grows until it fits.
+std::vector<int> allowed_cpus() {
+  std::vector<int> cpus;
+  for (int capacity = CPU_SETSIZE; capacity <= 1 << 20; capacity *= 2) {
+    cpu_set_t* set = CPU_ALLOC(capacity);
+    if (set == nullptr) break;
+    const size_t size = CPU_ALLOC_SIZE(capacity);
+    const bool known = sched_getaffinity(0, size, set) == 0;
+    const bool too_small = !known && errno == EINVAL;
+    for (int cpu = 0; known && cpu < capacity; ++cpu) {
+      if (CPU_ISSET_S(cpu, size, set)) cpus.push_back(cpu);
+    }
+    CPU_FREE(set);
+    if (!too_small) break;
+  }
+  return cpus;
+}
+
+// Whole CPUs that one cgroup's quota allows; 0: no limit. `directory` ends in no slash.
+int32_t quota_of(const std::string& directory) {
+  double quota = 0, period = 0;
+  // v2: "max 100000" or "150000 100000".
+  std::istringstream v2(read_line(directory + "/cpu.max"));
+  if (!(v2 >> quota >> period)) {
+    std::istringstream(read_line(directory + "/cpu.cfs_quota_us")) >> quota;
+    std::istringstream(read_line(directory + "/cpu.cfs_period_us")) >> period;
+  }
+  if (quota <= 0 || period <= 0) return 0;
+  return std::max(1, static_cast<int32_t>(std::floor(quota / period)));
+}
+
+// The tightest CPU quota of this process's cgroup and its parents; 0: none.
+int32_t cgroup_quota() {
+  int32_t tightest = 0;
+  std::ifstream file("/proc/self/cgroup");
+  // "0::/user.slice" (v2) or "3:cpu,cpuacct:/docker/…" (v1).
+  for (std::string line; std::getline(file, line);) {
+    const size_t first = line.find(':');
+    const size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool v2 = controllers == ",,";
+    if (!v2 && controllers.find(",cpu,") == std::string::npos) continue;
+    const std::string mount = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
+    // In a container the path may be the host's: its parents that do not exist here read as no limit.
+    for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
+      const int32_t quota = quota_of(mount + (path == "/" ? "" : path));
+      if (quota > 0 && (tightest == 0 || quota < tightest)) tightest = quota;
+      if (path.empty() || path.rfind('/') == std::string::npos) break;
+    }
+  }
+  return tightest;
+}
+
+int32_t count_cores() {
+  const std::vector<int> cpus = allowed_cpus();
+  // A core's hyperthreads share the list of their siblings. Big and little cores differ in capacity (arm64), or not
+  // at all where the files do not exist.
+  std::set<std::string> cores;
+  std::vector<std::pair<long, std::string>> found;
+  long most = 0;
+  for (const int cpu : cpus) {
+    const std::string directory = "/sys/devices/system/cpu/cpu" + std::to_string(cpu);
+    std::string siblings = read_line(directory + "/topology/core_cpus_list");
+    if (siblings.empty()) siblings = read_line(directory + "/topology/thread_siblings_list");
+    if (siblings.empty()) siblings = std::to_string(cpu);
+    const long capacity = std::strtol(read_line(directory + "/cpu_capacity").c_str(), nullptr, 10);
+    most = std::max(most, capacity);
+    found.emplace_back(capacity, std::move(siblings));
+  }
+  for (auto& [capacity, siblings] : found) {
+    // Phones have one or two prime cores above several big ones: half of the best is still big.
+    if (2 * capacity >= most) cores.insert(std::move(siblings));
+  }
+  int32_t count = static_cast<int32_t>(cores.size());
+  const int32_t quota = cgroup_quota();
+  if (quota > 0) count = std::min(count, quota);
+  return count;
+}
+
+#elif defined(__APPLE__)
+
+int32_t count_cores() {
+  int32_t count = 0;
+  size_t size = sizeof count;
+  // Performance cores on Apple silicon; Intel Macs have no levels.
+  if (sysctlbyname("hw.perflevel0.physicalcpu", &count, &size, nullptr, 0) == 0 && count > 0) return count;
+  size = sizeof count;
+  if (sysctlbyname("hw.physicalcpu", &count, &size, nullptr, 0) == 0) return count;
+  return 1;
+}
+
+#else
+
+int32_t count_cores() { return static_cast<int32_t>(std::thread::hardware_concurrency()); }
+
+#endif
+
+}  // namespace
+
+int32_t available_cores() {
+  const int32_t count = count_cores();
+  if (count < 1) return 1;
+  return count < kMaxThreads ? count : kMaxThreads;
+}
+
+int32_t default_threads() {
+  const char* value = std::getenv("ELIZA_THREADS");
+  if (value == nullptr || *value == '\0') return available_cores();
+  char* end = nullptr;
+  errno = 0;
+  const long threads = std::strtol(value, &end, 10);
+  if (errno != 0 || end == value || *end != '\0' || threads < 1 || threads > kMaxThreads) {
+    throw Error(ELIZA_ERR_INVALID_ARG, "ELIZA_THREADS is '" + std::string(value) + "': set it to a number from 1 to " +
+                                           std::to_string(kMaxThreads) + ", or unset it to use one thread per core");
+  }
+  return static_cast<int32_t>(threads);
+}
+
+}  // namespace eliza

@@ -1,0 +1,102 @@
+#include "native/base/memory-info.h"
+
+#if defined(__linux__)
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+#elif defined(__APPLE__)
+#include <mach/mach.h>
+#include <mach/mach_host.h>
+#endif
+
+namespace eliza {
+
+#if defined(__linux__)
+namespace {
+
+std::optional<uint64_t> read_number(const std::string& path) {
+  std::ifstream file(path);
+  uint64_t value = 0;
+  if (file >> value) return value;
+  return std::nullopt;  // no such file, or "max"
+}
+
+// What one cgroup leaves; its page cache can be reclaimed, so it does not count as used.
+std::optional<uint64_t> left_in(const std::string& directory, const char* limit_name, const char* usage_name) {
+  const std::optional<uint64_t> limit = read_number(directory + "/" + limit_name);
+  const std::optional<uint64_t> usage = read_number(directory + "/" + usage_name);
+  if (!limit || !usage) return std::nullopt;
+  uint64_t reclaimable = 0;
+  std::ifstream stat(directory + "/memory.stat");
+  std::string key;
+  for (uint64_t value; stat >> key >> value;) {
+    if (key == "inactive_file" || key == "total_inactive_file") reclaimable = value;
+  }
+  const uint64_t used = *usage - std::min(*usage, reclaimable);
+  return *limit - std::min(*limit, used);
+}
+
+// The least that this process's cgroup and its parents leave.
+std::optional<uint64_t> left_in_cgroups() {
+  std::optional<uint64_t> least;
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const size_t first = line.find(':');
+    const size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool v2 = controllers == ",,";
+    if (!v2 && controllers.find(",memory,") == std::string::npos) continue;
+    const std::string mount = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
+      const std::string directory = mount + (path == "/" ? "" : path);
+      const std::optional<uint64_t> left =
+          v2 ? left_in(directory, "memory.max", "memory.current")
+             : left_in(directory, "memory.limit_in_bytes", "memory.usage_in_bytes");
+      if (left && (!least || *left < *least)) least = left;
+      if (path.empty() || path.rfind('/') == std::string::npos) break;
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+std::optional<uint64_t> available_memory() {
+  std::optional<uint64_t> available;
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string line; std::getline(meminfo, line);) {
+    if (line.rfind("MemAvailable:", 0) != 0) continue;
+    uint64_t kibibytes = 0;
+    if (std::istringstream(line.substr(13)) >> kibibytes) available = kibibytes * 1024;
+    break;
+  }
+  const std::optional<uint64_t> cgroup = left_in_cgroups();
+  if (!available) return cgroup;
+  return cgroup ? std::min(*available, *cgroup) : available;
+}
+
+#elif defined(__APPLE__)
+
+std::optional<uint64_t> available_memory() {
+  const mach_port_t host = mach_host_self();
+  vm_statistics64_data_t statistics;
+  mach_msg_type_number_t count = HOST_VM_INFO64_COUNT;
+  vm_size_t page_size = 0;
+  const bool known =
+      host_page_size(host, &page_size) == KERN_SUCCESS &&
+      host_statistics64(host, HOST_VM_INFO64, reinterpret_cast<host_info64_t>(&statistics), &count) == KERN_SUCCESS;
+  mach_port_deallocate(mach_task_self(), host);
+  if (!known) return std::nullopt;
+  return (static_cast<uint64_t>(statistics.free_count) + statistics.inactive_count + statistics.purgeable_count) *
+         page_size;
+}
+
+#else
+
+std::optional<uint64_t> available_memory() { return std::nullopt; }
+
+#endif
+
+}  // namespace eliza
