@@ -1,0 +1,391 @@
+// The C ABI of libelizainference for Python.
+//
+// Talks to the public C ABI only, and is not linked to it: load() opens the library and fills a table of its functions.
+// One extension thus serves every build of the library (with gates, for another ABI, a fake of the tests).
+//
+// Handles are ids that the library never reuses, and it serialises the calls on a stream. So nothing here is locked:
+// a call that races with close gets InvalidArgument or Cancelled from the library. Every call that can take time
+// releases the GIL.
+#include <dlfcn.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+// The 88-byte config of ABI 15 begins with the 80 bytes of ABI 12, so it serves a library of either.
+#undef ELIZA_INFERENCE_ABI_VERSION
+#include "native/include/eliza-inference-ffi.h"
+
+namespace py = pybind11;
+using ReleaseGil = py::call_guard<py::gil_scoped_release>;
+
+namespace {
+
+// Becomes the exception class of its status, in elizainference._errors.
+class StatusError : public std::runtime_error {
+ public:
+  StatusError(int status, const std::string& message) : std::runtime_error(message), status_(status) {}
+  int status() const { return status_; }
+
+ private:
+  int status_;
+};
+
+// -- The library ------------------------------------------------------------------------------------------------------
+
+#define ELIZA_FUNCTIONS(X) \
+  X(abi_version)           \
+  X(create)                \
+  X(destroy)               \
+  X(free_string)           \
+  X(free_tokens)           \
+  X(llm_backend_report)    \
+  X(llm_stream_open)       \
+  X(llm_stream_prefill)    \
+  X(llm_stream_next)       \
+  X(llm_stream_cancel)     \
+  X(llm_stream_reset)      \
+  X(llm_stream_reset_keep) \
+  X(llm_stream_set_seed)   \
+  X(llm_stream_stats)      \
+  X(llm_stream_close)      \
+  X(tokenize)              \
+  X(detokenize)            \
+  X(model_meta)
+
+struct Library {
+#define ELIZA_DECLARE(name) decltype(&eliza_inference_##name) name = nullptr;
+  ELIZA_FUNCTIONS(ELIZA_DECLARE)
+#undef ELIZA_DECLARE
+  int abi = 0;
+  std::string path;
+};
+
+// Set once, and never unloaded: Python objects with handles may outlive any attempt at order.
+std::atomic<const Library*> loaded{nullptr};
+
+const Library& library() {
+  const Library* library = loaded.load(std::memory_order_acquire);
+  if (library == nullptr) throw StatusError(ELIZA_ERR_ABI_MISMATCH, "load() was not called");
+  return *library;
+}
+
+// Opens the library at `path`; the reason why not is appended to `*why`.
+std::unique_ptr<Library> open_library(const std::string& path, std::string* why) {
+  *why += "\n  " + path + ": ";
+  // RTLD_LOCAL: what the library carries inside (ggml, C++ runtimes) meets no other copy in this process.
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const std::string reason = dlerror();
+    const std::string prefix = path + ": ";
+    *why += reason.compare(0, prefix.size(), prefix) == 0 ? reason.substr(prefix.size()) : reason;
+    return nullptr;
+  }
+  auto library = std::make_unique<Library>();
+  library->path = path;
+  std::string missing;
+#define ELIZA_FIND(name)                                                            \
+  library->name = reinterpret_cast<decltype(&eliza_inference_##name)>(              \
+      dlsym(handle, "eliza_inference_" #name));                                     \
+  if (library->name == nullptr) missing += missing.empty() ? #name : ", " #name;
+  ELIZA_FUNCTIONS(ELIZA_FIND)
+#undef ELIZA_FIND
+  const std::string abi = library->abi_version == nullptr ? "" : library->abi_version();
+  if (abi == "15" || abi == "12") library->abi = std::stoi(abi);
+  if (abi.empty()) {
+    *why += "it is not a libelizainference";
+  } else if (library->abi == 0) {
+    *why += "its ABI is " + abi + "; this package speaks 12 and 15";
+  } else if (!missing.empty()) {
+    *why += "it lacks the functions eliza_inference_{" + missing + "}; take the library of this package's version";
+  } else {
+    return library;
+  }
+  dlclose(handle);
+  return nullptr;
+}
+
+// Loads the first of `paths` that is a library for us, unless one is loaded already. Returns the path of the one in
+// use.
+std::string load(const std::vector<std::string>& paths) {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (const Library* library = loaded.load(std::memory_order_acquire)) return library->path;
+  std::string tried;
+  for (const std::string& path : paths) {
+    if (std::unique_ptr<Library> library = open_library(path, &tried)) {
+      loaded.store(library.release(), std::memory_order_release);
+      return loaded.load()->path;
+    }
+  }
+  throw StatusError(ELIZA_ERR_ABI_MISMATCH,
+                    "libelizainference could not be loaded. Set ELIZA_INFERENCE_LIBRARY to its path, or "
+                    "ELIZA_INFERENCE_LIB_DIR to its folder. Tried:" +
+                        tried);
+}
+
+// -- Errors and strings across the boundary ---------------------------------------------------------------------------
+
+// Receives a string the library allocates.
+class OwnedString {
+ public:
+  OwnedString() = default;
+  OwnedString(const OwnedString&) = delete;
+  OwnedString& operator=(const OwnedString&) = delete;
+  ~OwnedString() { library().free_string(string_); }
+
+  char** out() { return &string_; }
+  std::string str_or(const char* otherwise) const { return string_ == nullptr ? otherwise : string_; }
+
+ private:
+  char* string_ = nullptr;
+};
+
+void check(int status, const OwnedString& error) {
+  // Only memory that ran out leaves no message.
+  if (status < 0) throw StatusError(status, error.str_or("out of memory"));
+}
+
+const char* c_str(const std::optional<std::string>& string) { return string ? string->c_str() : nullptr; }
+
+// The destructors of Python objects run with the GIL: release it here too, for closing waits for calls in flight and
+// frees models.
+template <typename T>
+struct CloseWithoutGil {
+  void operator()(T* object) const {
+    const py::gil_scoped_release release;
+    delete object;
+  }
+};
+template <typename T>
+using Holder = std::unique_ptr<T, CloseWithoutGil<T>>;
+
+// -- Streams ----------------------------------------------------------------------------------------------------------
+
+class Stream {
+ public:
+  explicit Stream(EliLlmStream* stream) : stream_(stream) {}
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() { close(); }
+
+  void close() {
+    if (EliLlmStream* stream = stream_.exchange(nullptr)) library().llm_stream_close(stream);
+  }
+
+  void prefill(const std::vector<int32_t>& tokens) {
+    OwnedString error;
+    check(library().llm_stream_prefill(handle(), tokens.data(), tokens.size(), error.out()), error);
+  }
+
+  // (done, text, tokens, drafted, accepted) of one step. Called with the GIL.
+  py::tuple next() {
+    // On the stack, so that two threads in next do not share them. One step of speculative decoding is far below 64
+    // tokens; 16 KiB holds the text of the longest of tokens many times over.
+    int32_t tokens[64];
+    char text[16384];
+    size_t count = 0;
+    int32_t drafted = 0;
+    int32_t accepted = 0;
+    int status = 0;
+    {
+      const py::gil_scoped_release release;
+      OwnedString error;
+      text[0] = '\0';
+      status = library().llm_stream_next(handle(), tokens, 64, &count, text, sizeof text, &drafted, &accepted,
+                                         error.out());
+      check(status, error);
+    }
+    py::tuple ids(count);
+    for (size_t i = 0; i < count; ++i) ids[i] = tokens[i];
+    return py::make_tuple(status == 1, py::str(text), ids, drafted, accepted);
+  }
+
+  // Quick by contract. A closed stream has nothing left to cancel.
+  void cancel() {
+    if (EliLlmStream* stream = stream_.load()) library().llm_stream_cancel(stream);
+  }
+
+  void reset() { check_plain(library().llm_stream_reset(handle()), "reset"); }
+
+  int reset_keep(int32_t n_keep) {
+    return check_plain(library().llm_stream_reset_keep(handle(), n_keep), "reset_keep");
+  }
+
+  void set_seed(uint64_t seed) { check_plain(library().llm_stream_set_seed(handle(), seed), "set_seed"); }
+
+  std::string stats() {
+    OwnedString json;
+    OwnedString error;
+    check(library().llm_stream_stats(handle(), json.out(), error.out()), error);
+    return json.str_or("{}");
+  }
+
+ private:
+  EliLlmStream* handle() const {
+    EliLlmStream* stream = stream_.load();
+    if (stream == nullptr) throw StatusError(ELIZA_ERR_INVALID_ARG, "this stream is closed; start another one");
+    return stream;
+  }
+
+  // For the functions of the ABI that return a status and no message.
+  static int check_plain(int status, const char* what) {
+    if (status == ELIZA_ERR_NOT_IMPLEMENTED) {
+      throw StatusError(status, std::string("the backend of this stream does not support ") + what);
+    }
+    if (status < 0) throw StatusError(status, std::string(what) + " was refused: the stream is closed");
+    return status;
+  }
+
+  std::atomic<EliLlmStream*> stream_;
+};
+
+// -- Contexts ---------------------------------------------------------------------------------------------------------
+
+class Context {
+ public:
+  explicit Context(const std::string& bundle) {
+    OwnedString error;
+    context_ = library().create(bundle.c_str(), error.out());
+    // create and open return no status. What create looks at is the bundle.
+    if (context_.load() == nullptr) throw StatusError(ELIZA_ERR_BUNDLE_INVALID, error.str_or("out of memory"));
+  }
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  ~Context() { close(); }
+
+  void close() {
+    if (EliInferenceContext* context = context_.exchange(nullptr)) library().destroy(context);
+  }
+
+  Holder<Stream> open(int32_t max_tokens, float temperature, float top_p, int32_t top_k, float repeat_penalty,
+                               int32_t slot_id, const std::optional<std::string>& prompt_cache_key, int32_t draft_min,
+                               int32_t draft_max, const std::optional<std::string>& mtp_drafter_path,
+                               const std::optional<std::string>& gbnf_grammar, bool disable_thinking,
+                               int32_t n_gpu_layers, const std::optional<std::string>& cache_type_k,
+                               const std::optional<std::string>& cache_type_v, int32_t context_size) {
+    if (context_size != 0 && library().abi < 15) {
+      throw StatusError(ELIZA_ERR_INVALID_ARG,
+                        "context_size needs a library of ABI 15; " + library().path + " is of ABI 12");
+    }
+    eliza_llm_stream_config_t config = ELIZA_LLM_STREAM_CONFIG_DEFAULT;
+    config.max_tokens = max_tokens;
+    config.temperature = temperature;
+    config.top_p = top_p;
+    config.top_k = top_k;
+    config.repeat_penalty = repeat_penalty;
+    config.slot_id = slot_id;
+    config.prompt_cache_key = c_str(prompt_cache_key);
+    config.draft_min = draft_min;
+    config.draft_max = draft_max;
+    config.mtp_drafter_path = c_str(mtp_drafter_path);
+    config.gbnf_grammar = c_str(gbnf_grammar);
+    config.disable_thinking = disable_thinking ? 1 : 0;
+    config.n_gpu_layers = n_gpu_layers;
+    config.cache_type_k = c_str(cache_type_k);
+    config.cache_type_v = c_str(cache_type_v);
+    config.context_size = context_size;
+    OwnedString error;
+    EliLlmStream* stream = library().llm_stream_open(handle(), &config, error.out());
+    if (stream == nullptr) throw StatusError(ELIZA_ERR_FFI_FAULT, error.str_or("out of memory"));
+    return Holder<Stream>(new Stream(stream));
+  }
+
+  std::vector<int> tokenize(const std::string& text, bool add_special, bool parse_special) {
+    OwnedString error;
+    int* tokens = nullptr;
+    size_t count = 0;
+    check(library().tokenize(handle(), text.data(), text.size(), add_special, parse_special, &tokens, &count,
+                             error.out()),
+          error);
+    const std::unique_ptr<int, decltype(Library::free_tokens)> owner(tokens, library().free_tokens);
+    return std::vector<int>(tokens, tokens + count);
+  }
+
+  std::string detokenize(const std::vector<int>& tokens, bool remove_special, bool unparse_special) {
+    // Most texts fit the first buffer, and every text the second; the ABI has no call that asks for the size.
+    for (size_t per_token = 16;; per_token = 4096) {
+      OwnedString error;
+      const size_t capacity = per_token * tokens.size() + 256;
+      const std::unique_ptr<char[]> text(new char[capacity]);
+      const int size = library().detokenize(handle(), tokens.data(), tokens.size(), remove_special, unparse_special,
+                                            text.get(), capacity, error.out());
+      if (size == ELIZA_ERR_INVALID_ARG && per_token == 16) continue;
+      check(size, error);
+      return std::string(text.get(), static_cast<size_t>(size));
+    }
+  }
+
+  std::string model_meta(const std::string& key) {
+    OwnedString value;
+    OwnedString error;
+    check(library().model_meta(handle(), key.c_str(), value.out(), error.out()), error);
+    return value.str_or("");
+  }
+
+  std::string backend_report() {
+    OwnedString json;
+    OwnedString error;
+    check(library().llm_backend_report(handle(), json.out(), error.out()), error);
+    return json.str_or("{}");
+  }
+
+ private:
+  EliInferenceContext* handle() const {
+    EliInferenceContext* context = context_.load();
+    if (context == nullptr) throw StatusError(ELIZA_ERR_INVALID_ARG, "this engine is closed; open another one");
+    return context;
+  }
+
+  std::atomic<EliInferenceContext*> context_{nullptr};
+};
+
+}  // namespace
+
+PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
+  m.doc() = "The C ABI of libelizainference. Private: use elizainference.";
+
+  py::register_local_exception_translator([](std::exception_ptr exception) {
+    try {
+      if (exception) std::rethrow_exception(exception);
+    } catch (const StatusError& error) {
+      const py::object instance =
+          py::module_::import("elizainference._errors").attr("from_status")(error.status(), error.what());
+      PyErr_SetObject(py::type::handle_of(instance).ptr(), instance.ptr());
+    }
+  });
+
+  m.def("load", &load, py::arg("paths"), ReleaseGil());
+
+  py::class_<Stream, Holder<Stream>>(m, "Stream")
+      .def("prefill", &Stream::prefill, py::arg("tokens"), ReleaseGil())
+      .def("next", &Stream::next)
+      .def("cancel", &Stream::cancel, ReleaseGil())
+      .def("reset", &Stream::reset, ReleaseGil())
+      .def("reset_keep", &Stream::reset_keep, py::arg("n_keep"), ReleaseGil())
+      .def("set_seed", &Stream::set_seed, py::arg("seed"), ReleaseGil())
+      .def("stats", &Stream::stats, ReleaseGil())
+      .def("close", &Stream::close, ReleaseGil());
+
+  py::class_<Context, Holder<Context>>(m, "Context")
+      .def(py::init<const std::string&>(), py::arg("bundle"), ReleaseGil())
+      .def("open", &Context::open, py::kw_only(), py::arg("max_tokens"), py::arg("temperature"), py::arg("top_p"),
+           py::arg("top_k"), py::arg("repeat_penalty"), py::arg("slot_id"), py::arg("prompt_cache_key"),
+           py::arg("draft_min"), py::arg("draft_max"), py::arg("mtp_drafter_path"), py::arg("gbnf_grammar"),
+           py::arg("disable_thinking"), py::arg("n_gpu_layers"), py::arg("cache_type_k"), py::arg("cache_type_v"),
+           py::arg("context_size"), ReleaseGil())
+      .def("tokenize", &Context::tokenize, py::arg("text"), py::arg("add_special"), py::arg("parse_special"),
+           ReleaseGil())
+      .def("detokenize", &Context::detokenize, py::arg("tokens"), py::arg("remove_special"),
+           py::arg("unparse_special"), ReleaseGil())
+      .def("model_meta", &Context::model_meta, py::arg("key"), ReleaseGil())
+      .def("backend_report", &Context::backend_report, ReleaseGil())
+      .def("close", &Context::close, ReleaseGil());
+}

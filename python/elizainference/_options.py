@@ -1,0 +1,191 @@
+"""The options of a generation: what there is, and what their values may be."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from elizainference._errors import InvalidArgument
+
+
+class Options(TypedDict, total=False):
+    """Keyword arguments of `Engine`, `Engine.stream` and `Engine.generate`; those of a call go before the engine's.
+
+    An option that the chosen backend cannot honour, and that would change the form of the answer (a grammar, a
+    drafter), is an error; one that only tunes it is listed in `Stats.ignored_options`.
+    """
+
+    max_tokens: int
+    """Most tokens to generate. 0, the default: until the text ends, or the context is full."""
+    temperature: float
+    """0, the default: always the likeliest token, so the same answer each time. Higher: more varied."""
+    top_p: float
+    """Sample among the likeliest tokens that together have this probability. 1, the default: off."""
+    top_k: int
+    """Sample among this many likeliest tokens. 0, the default: off."""
+    repeat_penalty: float
+    """Above 1: makes tokens of the last 64 less likely. 1, the default: off."""
+    seed: int | None
+    """Makes sampling repeatable: 0 to 2**64 - 1. None, the default: another one each time."""
+    stop: str | Sequence[str]
+    """Texts at which to end; none of them is part of the answer. Default: none."""
+    grammar: str | None
+    """A GBNF grammar that the answer has to match."""
+    raw: bool
+    """A string is the exact text to continue, special tokens such as <|im_start|> included, and not what a user says to
+    a chat model. Default: False."""
+    disable_thinking: bool
+    """Ask the chat template for an answer without thinking (its `enable_thinking`). Default: False."""
+    n_gpu_layers: int
+    """How many layers of the model run on the GPU: 0, the default, none; -1 all."""
+    context_size: int
+    """Most tokens of prompt and answer together. 0, the default: the bundle's value, else the model's."""
+    cache_type_k: str | None
+    """Type of the K half of the KV cache, such as "q8_0". None, the default: the runtime's choice."""
+    cache_type_v: str | None
+    """Type of the V half of the KV cache."""
+    mtp_drafter_path: str | os.PathLike[str] | None
+    """A smaller model that drafts tokens ahead; relative to the bundle, or absolute."""
+    draft_max: int
+    """Most tokens to draft per step. 0, the default: no drafting."""
+    draft_min: int
+    """Fewest tokens to draft per step. Default: 0."""
+
+
+DEFAULTS: Options = {
+    "max_tokens": 0,
+    "temperature": 0.0,
+    "top_p": 1.0,
+    "top_k": 0,
+    "repeat_penalty": 1.0,
+    "seed": None,
+    "stop": (),
+    "grammar": None,
+    "raw": False,
+    "disable_thinking": False,
+    "n_gpu_layers": 0,
+    "context_size": 0,
+    "cache_type_k": None,
+    "cache_type_v": None,
+    "mtp_drafter_path": None,
+    "draft_max": 0,
+    "draft_min": 0,
+}
+
+_INT32_MAX = 2**31 - 1
+
+# Smallest and largest value. The library checks the same, but says so only once the model is loaded.
+_INTEGERS = {
+    "max_tokens": (0, _INT32_MAX),
+    "top_k": (0, _INT32_MAX),
+    "seed": (0, 2**64 - 1),
+    "n_gpu_layers": (-1, _INT32_MAX),
+    "context_size": (0, _INT32_MAX),
+    "draft_max": (0, _INT32_MAX),
+    "draft_min": (0, _INT32_MAX),
+}
+_NUMBERS = {
+    "temperature": (0.0, math.inf),
+    "top_p": (0.0, 1.0),
+    "repeat_penalty": (0.0, math.inf),
+}
+_FLAGS = {"raw", "disable_thinking"}
+_OPTIONAL = {name for name, value in DEFAULTS.items() if value is None}
+
+
+def merge(base: Options, overrides: Mapping[str, Any]) -> Options:
+    """`base` with `overrides`, each of them checked.
+
+    Raises:
+      InvalidArgument: names the option, its value and what it may be.
+    """
+    options: dict[str, Any] = dict(base)
+    for name, value in overrides.items():
+        options[name] = _checked(name, value)
+    if options["draft_min"] > options["draft_max"]:
+        raise InvalidArgument(
+            f"draft_min is {options['draft_min']} and draft_max {options['draft_max']}; draft_min may not be the larger"
+        )
+    return options  # type: ignore[return-value]
+
+
+def stream_config(options: Options) -> dict[str, Any]:
+    """The arguments of `_native.Context.open`."""
+    drafter = options["mtp_drafter_path"]
+    return {
+        "max_tokens": options["max_tokens"],
+        "temperature": options["temperature"],
+        "top_p": options["top_p"],
+        "top_k": options["top_k"],
+        "repeat_penalty": options["repeat_penalty"],
+        # A stream of this package has a KV cache of its own.
+        "slot_id": -1,
+        "prompt_cache_key": None,
+        "draft_min": options["draft_min"],
+        "draft_max": options["draft_max"],
+        "mtp_drafter_path": None if drafter is None else os.fsencode(drafter),
+        "gbnf_grammar": options["grammar"],
+        "disable_thinking": options["disable_thinking"],
+        "n_gpu_layers": options["n_gpu_layers"],
+        "cache_type_k": options["cache_type_k"],
+        "cache_type_v": options["cache_type_v"],
+        "context_size": options["context_size"],
+    }
+
+
+def _checked(name: str, value: Any) -> Any:
+    if name not in DEFAULTS:
+        close = difflib.get_close_matches(name, DEFAULTS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(DEFAULTS)}"
+        raise InvalidArgument(f"there is no option {name}; {hint}")
+    if value is None and name in _OPTIONAL:
+        return None
+    if name in _INTEGERS:
+        return _integer(name, value, *_INTEGERS[name])
+    if name in _NUMBERS:
+        return _number(name, value, *_NUMBERS[name])
+    if name in _FLAGS:
+        return bool(value)
+    if name == "stop":
+        return _stop_strings(value)
+    if name == "mtp_drafter_path":
+        return _text(name, os.fspath(value) if isinstance(value, os.PathLike) else value)
+    return _text(name, value)
+
+
+def _integer(name: str, value: Any, low: int, high: int) -> int:
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or not low <= number <= high:
+        raise InvalidArgument(f"{name} is {value!r}; it must be a whole number from {low} to {high}")
+    return number
+
+
+def _number(name: str, value: Any, low: float, high: float) -> float:
+    try:
+        number = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not low <= number <= high or math.isinf(number):
+        bounds = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
+        raise InvalidArgument(f"{name} is {value!r}; it must be a finite number {bounds}")
+    return number
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise InvalidArgument(f"{name} is {value!r}; it must be a string that is not empty and holds no NUL")
+    return value
+
+
+def _stop_strings(value: Any) -> tuple[str, ...]:
+    strings = (value,) if isinstance(value, str) else value
+    if not isinstance(strings, Sequence) or not all(isinstance(string, str) and string for string in strings):
+        raise InvalidArgument(f"stop is {value!r}; it must be a string, or a list of strings, none of them empty")
+    return tuple(strings)

@@ -1,0 +1,3 @@
+"""The version of this package, MODULE.bazel's."""
+
+__version__ = "0.1.0"

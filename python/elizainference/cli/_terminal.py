@@ -1,0 +1,75 @@
+"""What goes to stdout and stderr, and how."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TextIO
+
+from rich.console import Console
+
+# Control characters of Unicode's Cc, and what turns the direction of text around: a terminal obeys them. A model's
+# text may only be read. Line breaks and tabs are text.
+_CONTROL = [*range(0x00, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+_SHOWN = {
+    code: chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
+    for code in _CONTROL
+    if chr(code) not in "\n\t"
+}
+
+
+def harmless(text: str) -> str:
+    """`text` with characters that a terminal would obey as characters that it shows.
+
+    >>> harmless("\\x1b[31mred")
+    '␛[31mred'
+    """
+    return text.translate(_SHOWN)
+
+
+class AnswerWriter:
+    """Writes an answer as it comes, unbuffered: harmless on a terminal, and as it is into a pipe or a file."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._terminal = stream.isatty()
+        self._at_line_start = True
+
+    def write(self, text: str) -> None:
+        if not text:
+            return
+        self._stream.write(harmless(text) if self._terminal else text)
+        self._stream.flush()
+        self._at_line_start = text.endswith("\n")
+
+    def end_line(self) -> None:
+        """A line break, unless there is one."""
+        if not self._at_line_start:
+            self.write("\n")
+
+
+def prepare_streams() -> None:
+    """A character that the terminal's encoding lacks is shown as `?`; it does not end the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def note(text: str) -> None:
+    """A line beside the answer: dim, on stderr."""
+    _stderr().print(text, style="dim")
+
+
+def error(text: str) -> None:
+    """The message of a failure, on stderr."""
+    _stderr().print(f"eliza: {harmless(text)}")
+
+
+def _stderr() -> Console:
+    # Text is printed as it is: no markup, nothing cut or wrapped.
+    return Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Facts on one line, those there are."""
+    return " · ".join(part for part in parts if part)
