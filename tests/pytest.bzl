@@ -12,6 +12,9 @@ arguments go to pytest, as in `./bazelw run //tests/text:gate_test -- --pdb`.
 
 load("@rules_python//python:defs.bzl", "py_test")
 
+# A second thread gains nothing on a tiny model, and on a busy machine each step waits for whichever thread has no core.
+_ENV = {"ELIZA_THREADS": "1"}
+
 def pytest_test(name, srcs, data = [], deps = [], args = [], env = {}, size = "small", tags = [], **kwargs):
     """Declares a py_test that runs pytest on `srcs`.
 
@@ -24,7 +27,7 @@ def pytest_test(name, srcs, data = [], deps = [], args = [], env = {}, size = "s
       data: files the tests read.
       deps: py_library targets; pytest is added. Property tests add //third_party/python:hypothesis.
       args: arguments of pytest.
-      env: environment variables; $(rlocationpath LABEL) is expanded.
+      env: environment variables; $(rlocationpath LABEL) is expanded. ELIZA_THREADS is 1 unless it is here.
       size: size of the test, which sets its timeout.
       tags: tags of the target.
       **kwargs: other attributes of a py_test.
@@ -36,7 +39,7 @@ def pytest_test(name, srcs, data = [], deps = [], args = [], env = {}, size = "s
         srcs = srcs + [main],
         args = ["$(rootpath %s)" % src for src in srcs] + args,
         data = data,
-        env = env,
+        env = _ENV | env,
         # A folder is a package because it is in the tree, not because Bazel wrote an __init__.py into it.
         legacy_create_init = 0,
         main = main,
