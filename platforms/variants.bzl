@@ -54,7 +54,10 @@ def _variant_impl(ctx):
         ctx.actions.symlink(output = link, target_file = file)
         files.append(link)
 
-    runfiles = ctx.runfiles(files = files).merge(actual[DefaultInfo].default_runfiles)
+    # Without the files themselves: among the runfiles they would lie where those of the plain target lie.
+    originals = actual[DefaultInfo].files.to_list()
+    others = [file for file in actual[DefaultInfo].default_runfiles.files.to_list() if file not in originals]
+    runfiles = ctx.runfiles(files = files + others)
     return [DefaultInfo(files = depset(files), runfiles = runfiles)] + [
         actual[provider]
         for provider in (CcInfo, CcSharedLibraryInfo)

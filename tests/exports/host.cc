@@ -15,6 +15,8 @@
 namespace {
 
 constexpr int kProbes = 1000;
+constexpr int kUses = 20;
+constexpr int kWarmUp = 50;  // until what the loader and malloc keep for themselves has its size
 
 [[noreturn]] void fail(const char* what, const char* why) {
   std::fprintf(stderr, "%s: %s\n", what, why != nullptr ? why : "no reason given");
@@ -28,12 +30,12 @@ void* load(const char* path) {
 }
 
 template <typename Function>
-Function* find(void* library, const char* name, Function*) {
+Function* find(void* library, const char* name) {
   void* const symbol = dlsym(library, name);
   if (symbol == nullptr) fail("dlsym", dlerror());
   return reinterpret_cast<Function*>(symbol);
 }
-#define FIND(library, name) find(library, #name, &name)
+#define FIND(library, name) find<decltype(name)>(library, #name)
 
 // What a desktop client does to find out what a library can.
 void probe(const char* path) {
@@ -107,7 +109,7 @@ int main(int argc, char** argv) {
   const char* const bundle = argv[2];
   std::set_terminate(on_terminate);
 
-  probe(path);  // what the loader and libstdc++ allocate once
+  for (int i = 0; i < kWarmUp; ++i) probe(path);
   const size_t heap_before_probes = heap_in_use();
   for (int i = 0; i < kProbes; ++i) probe(path);
   const size_t heap_after_probes = heap_in_use();
@@ -115,7 +117,6 @@ int main(int argc, char** argv) {
 
   generate(path, bundle);
   const size_t heap_before_use = heap_in_use();
-  constexpr int kUses = 20;
   for (int i = 0; i < kUses; ++i) generate(path, bundle);
   const size_t heap_after_use = heap_in_use();
 

@@ -130,7 +130,7 @@ def test_exceptions_become_errors(fake, stream, name, what, status, message):
     assert fake.library.take_string(memory.error) == (message if name in SPEAKING else None)
     # The stream is not the worse for it.
     fake.script()
-    assert function(stream.handle, *_calls(Memory())[name]) >= 0
+    assert function(stream.handle, *_calls(memory)[name]) >= 0
 
 
 def test_next_leaves_nothing_of_a_former_call_behind(fake, stream):
