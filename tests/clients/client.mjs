@@ -85,7 +85,7 @@ class Client {
     const result = { text: '', tokens: 0, chunks: 0 };
     for (;;) {
       const step = this.next(stream);
-      this.check(step.status, `next: ${step.message}`);
+      if (step.status < 0) throw new Error(`next: ${step.status}: ${step.message}`);
       result.text += step.text;
       result.tokens += step.tokens.length;
       result.chunks += 1;

@@ -13,7 +13,7 @@ from tests.support.runfile import runfile
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
-def compile_client(folder: Path, source: Path, compiler: str, options: list[str]) -> Path:
+def compile_client(folder: Path, source: Path, compiler: str, options: list[str], library: Path | None = None) -> Path:
     """Compiles and links `source`; returns the program.
 
     Args:
@@ -21,12 +21,12 @@ def compile_client(folder: Path, source: Path, compiler: str, options: list[str]
       source: the client's one source file.
       compiler: `cc` or `c++`; $CC and $CXX go before.
       options: of the compiler.
+      library: to link with; the one at abi.library_path() by default.
     """
-    library = abi.library_path()
     (folder / "include").mkdir()
     (folder / "lib").mkdir()
     shutil.copy(runfile("native/include/eliza-inference-ffi.h"), folder / "include")
-    shutil.copy(library, folder / "lib")
+    shutil.copy(library or abi.library_path(), folder / "lib")
     program = folder / source.stem
     command = [
         os.environ.get({"cc": "CC", "c++": "CXX"}[compiler]) or compiler,

@@ -1,5 +1,6 @@
 """Clients in C and C++, compiled outside of Bazel's rules with nothing but the header and the library."""
 
+import os
 import re
 
 import pytest
@@ -28,6 +29,12 @@ def jni_bridge(tmp_path_factory):
 @pytest.mark.parametrize("max_tokens", [1, 12, 100])
 def test_c(c_client, model, max_tokens):
     assert run(c_client, models.bundle(model), "abc", max_tokens) == models.alphabet("abc", max_tokens)
+
+
+def test_c_for_abi_12(tmp_path):
+    source, library = runfile("tests/clients/client.c"), runfile(os.environ["LIBRARY_12"])
+    program = compile_client(tmp_path, source, "cc", ["-std=c99", "-DELIZA_INFERENCE_ABI_VERSION=12"], library)
+    assert run(program, models.bundle(CYCLE), "abc", 12) == models.alphabet("abc", 12)
 
 
 def test_jni(jni_bridge):

@@ -63,6 +63,7 @@ def test_generates(client, library_abi, client_abi):
     expected = models.alphabet("abc", 40)
     assert report["first"]["text"] == expected
     assert report["first"]["tokens"] == 40
+    assert report["first"]["chunks"] > 1, "not a stream"
     assert report["cancelled"]["expected"], report["cancelled"]
     assert report["cancelled"]["message"]
     assert report["afterReset"] == report["first"]
