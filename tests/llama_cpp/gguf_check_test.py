@@ -7,6 +7,7 @@ end the process or write to its output, so everything runs in a child.
 from __future__ import annotations
 
 import functools
+import os
 import random
 import struct
 
@@ -122,6 +123,10 @@ REFUSED = {
     "more experts used than there are": (with_key(".expert_used_count", U32, 2), "expert_used_count = 2"),
     "more MTP layers than layers": (with_key(".nextn_predict_layers", U32, 2), "nextn_predict_layers = 2"),
     "unknown rope scaling": (with_key(".rope.scaling.type", STRING, "cubic"), "rope scaling 'cubic'"),
+    "negative epsilon": (with_key(".attention.layer_norm_rms_epsilon", F32, -1.0), "epsilon = -1.0"),
+    "epsilon is no number": (with_key(".attention.layer_norm_rms_epsilon", F32, float("nan")), "epsilon = "),
+    "odd rotation": (with_key(".rope.dimension_count", U32, 31), "rope.dimension_count = 31"),
+    "more rotation than head": (with_key(".rope.dimension_count", U32, 34), "rope.dimension_count = 34"),
     "tensor without dimensions": (header(1, 1) + ARCHITECTURE + tensor(b"t", []) + PADDING, "0 dimensions"),
     "tensor of five dimensions": (header(1, 1) + ARCHITECTURE + tensor(b"t", [1] * 5) + PADDING, "5 dimensions"),
     "tensor of many dimensions": (
@@ -249,7 +254,7 @@ def test_not_a_file(tmp_path):
         llama.check_gguf(str(tmp_path / "nothing"))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("FUZZ_SEEDS", 4))))
 def test_flipped_bytes_end_in_an_error_or_a_model(seed, tmp_path):
     """Every header byte is wrong once in a while; the loader must survive what the check lets through."""
 

@@ -17,12 +17,6 @@ def session_tokens(path, prompt: list[int], **config) -> list[int]:
     return session.generate()
 
 
-@pytest.fixture(autouse=True)
-def one_thread(monkeypatch):
-    # The plain loop runs on one thread, and the number of threads may change how a sum is rounded.
-    monkeypatch.setenv("ELIZA_THREADS", "1")
-
-
 @pytest.mark.parametrize("name", TINY)
 def test_greedy(name):
     path = models.text_model(name)

@@ -316,11 +316,22 @@ void read_array(Reader& reader, const std::string& key, Metadata* metadata) {
   }
 }
 
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
 void read_string_value(Reader& reader, const std::string& key, Metadata* metadata) {
   std::string value;
   reader.string("a value", reader.remaining(), &value);
   if (key == "general.architecture") metadata->architecture = std::move(value);
-  else if (key.size() > 18 && key.compare(key.size() - 18, 18, ".rope.scaling.type") == 0) metadata->rope_scaling = value;
+  else if (ends_with(key, ".rope.scaling.type")) metadata->rope_scaling = std::move(value);
+}
+
+// Normalisation adds it below a square root: ggml asserts that it is not negative, while computing.
+void check_float(const std::string& key, float value) {
+  if (ends_with(key, "epsilon") && !(value >= 0 && value <= 1)) {
+    throw Malformed("has " + key + " = " + std::to_string(value) + ", outside of 0 to 1");
+  }
 }
 
 // The types of the keys that are read without an error path.
@@ -349,6 +360,8 @@ Metadata read_metadata(Reader& reader, uint64_t count) {
       read_string_value(reader, key, &metadata);
     } else if (is_integer(type)) {
       metadata.integers[key] = {read_integer(reader, type)};
+    } else if (type == Type::kFloat32) {
+      check_float(key, reader.number<float>());
     } else {
       reader.skip(kTypeSizes[static_cast<uint32_t>(type)]);
     }
@@ -439,6 +452,19 @@ void check_hyperparameters(const GgufHeader& header, const std::string& rope_sca
   for (const char* key : {"attention.key_length", "attention.value_length", "attention.key_length_swa",
                           "attention.value_length_swa", "rope.dimension_count", "rope.dimension_count_swa"}) {
     range(key, 1, 1 << 16);
+  }
+  // A rotation turns pairs of a head's values.
+  const int64_t heads = header.integer("attention.head_count").value_or(0);
+  const int64_t width = header.integer("embedding_length").value_or(0);
+  for (const char* suffix : {"", "_swa"}) {
+    const std::string dimensions_key = std::string("rope.dimension_count") + suffix;
+    const int64_t head = header.integer(std::string("attention.key_length") + suffix)
+                             .value_or(header.integer("attention.key_length").value_or(heads > 0 ? width / heads : 0));
+    const int64_t dimensions = header.integer(dimensions_key).value_or(head);
+    if (dimensions % 2 != 0 || (head > 0 && dimensions > head)) {
+      throw Malformed("has " + header.architecture + "." + dimensions_key + " = " + std::to_string(dimensions) +
+                      " for heads of " + std::to_string(head) + " values: it must be even, and no more than these");
+    }
   }
   const int64_t layers = header.integer("block_count").value_or(kMaxLayers);
   range("nextn_predict_layers", 0, layers);

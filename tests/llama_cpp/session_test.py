@@ -1,0 +1,335 @@
+"""The session through the C ABI: what a context holds after each call, on models whose text shows it."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from tests.llama_cpp import recall
+from tests.support import abi, models
+
+
+def stats(stream: abi.Stream) -> dict:
+    return json.loads(stream.library.call_for_string("llm_stream_stats", stream.handle))
+
+
+@pytest.fixture(params=recall.ARCHITECTURES)
+def context(request):
+    with abi.Context(recall.bundle(request.param)) as context:
+        yield context
+
+
+@pytest.mark.parametrize("marker", ["A", "B", ""])
+def test_the_models_remember(context, marker):
+    with context.open(max_tokens=10, context_size=256) as stream:
+        stream.prefill(context.tokenize(f"xy{marker}xyzabc"))
+        assert stream.generate() == recall.text(marker, "c", 10)
+
+
+# --- context -------------------------------------------------------------------------------------
+
+
+def test_a_prompt_that_does_not_fit_changes_nothing(context):
+    with context.open(max_tokens=4, context_size=16) as stream:
+        stream.prefill(context.tokenize("Aabc"))
+        first = stream.next(tokens_cap=1)
+        with pytest.raises(abi.Error, match="the prompt has 20 tokens, but only 10 of the context's 16 are free") as error:
+            stream.prefill([331] * 20)
+        assert error.value.status == abi.INVALID_ARG
+        assert stats(stream)["kv_used"] == 6
+        # The generation goes on as if nothing had been asked.
+        assert first.text + stream.generate() == recall.text("A", "c", 4)
+
+
+def test_a_full_context_ends_the_generation(context):
+    with context.open(context_size=16) as stream:
+        stream.prefill(context.tokenize("Aabcdefgh"))  # 10 with the token at the start
+        assert stream.generate() == recall.text("A", "h", 6)
+        assert stats(stream)["stop_reason"] == "context_full"
+        assert stats(stream)["kv_used"] == stats(stream)["kv_capacity"] == 16
+        with pytest.raises(abi.Error, match="only 0 of the context's 16 are free"):
+            stream.prefill([331])
+        stream.reset()
+        stream.prefill([331] * 16)  # all of it
+        step = stream.next()
+        assert step.ended and step.tokens == []
+        assert stats(stream)["stop_reason"] == "context_full"
+
+
+@pytest.mark.parametrize("token", [-1, 362, 2**31 - 1, -(2**31)])
+def test_a_token_that_is_none(context, token):
+    with context.open(context_size=64) as stream:
+        with pytest.raises(abi.Error, match=f"token {token} at index 1 is not in the model's vocabulary.* 0 to 361"):
+            stream.prefill([5, token])
+        assert stats(stream)["kv_used"] == 0
+
+
+def test_the_context_size_in_order_of_who_says_it(context, monkeypatch):
+    def capacity(**config) -> int:
+        with context.open(**config) as stream:
+            return stats(stream)["kv_capacity"]
+
+    assert capacity() == 4096  # the model's
+    monkeypatch.setenv("ELIZA_CONTEXT_SIZE", "300")
+    assert capacity() == 300
+    assert capacity(context_size=200) == 200
+    for bad in ["0", "-1", "1e3", "many", "99999999999"]:
+        monkeypatch.setenv("ELIZA_CONTEXT_SIZE", bad)
+        with pytest.raises(abi.Error, match=f"ELIZA_CONTEXT_SIZE is '{bad}'"):
+            capacity()
+
+
+def test_a_context_beyond_memory_is_refused_with_an_estimate(context):
+    message = (
+        r"context_size is 2000000000 tokens, which needs about \d+ MiB where \d+ MiB of memory are available; "
+        r"about \d+ tokens fit"
+    )
+    with pytest.raises(abi.Error, match=message):
+        context.open(context_size=2_000_000_000)
+
+
+@pytest.mark.parametrize("threads", ["0", "-1", "513", "two", "2 "])
+def test_threads_that_are_no_number(context, threads, monkeypatch):
+    monkeypatch.setenv("ELIZA_THREADS", threads)
+    with pytest.raises(abi.Error, match=f"ELIZA_THREADS is '{threads}': set it to a number from 1 to 512"):
+        context.open(context_size=64)
+
+
+# --- appending, and keeping ----------------------------------------------------------------------
+
+
+def test_a_prefill_goes_on_where_the_last_generation_ended(context):
+    with context.open(max_tokens=3, context_size=256) as stream:
+        stream.prefill(context.tokenize("xAxabc"))
+        assert stream.generate() == "def"
+        stream.prefill(context.tokenize("opq", add_special=False))
+        assert stream.generate() == "rst"
+        assert stats(stream)["kv_used"] == 7 + 3 + 3 + 3
+        assert stats(stream)["prompt_tokens"] == 10
+        assert stats(stream)["generated_tokens"] == 6
+
+
+def test_tokens_nobody_saw_are_not_in_the_context():
+    """A token whose text does not fit waits, and a prefill drops it: the caller cannot know of it."""
+    with abi.Context(models.bundle("tiny_llama_utf8")) as context, context.open(context_size=64) as stream:
+        stream.prefill(context.tokenize("a"))
+        for _ in range(3):
+            assert stream.next(tokens_cap=1).text == ""
+        with pytest.raises(abi.Error, match="needs 5 bytes"):
+            stream.next(text_cap=4)
+        assert stats(stream)["kv_used"] == 2 + 4
+        stream.prefill(context.tokenize("b", add_special=False))
+        assert stats(stream)["kv_used"] == 2 + 3 + 1
+
+
+@pytest.mark.parametrize("keep", range(1, 13))
+def test_reset_keep_and_the_rest_is_a_full_prefill(context, keep):
+    prompt = context.tokenize("xxAxxyzxyz")
+    rest = context.tokenize("Bxqrs", add_special=False)
+    with context.open(max_tokens=8, context_size=256) as stream:
+        stream.prefill(prompt)
+        stream.generate()
+        kept = stream.reset_keep(keep)
+        assert kept == keep
+        assert stats(stream)["kv_used"] == keep
+        stream.prefill(rest)
+        text = stream.generate()
+        stream.reset()
+        generated = context.tokenize(recall.text("A", "z", 8), add_special=False)
+        stream.prefill((prompt + generated)[:keep] + rest)
+        assert stream.generate() == text
+
+
+def test_reset_keep_remembers_what_it_keeps_and_nothing_else(context):
+    with context.open(max_tokens=8, context_size=256) as stream:
+        stream.prefill(context.tokenize("xxAxxB"))  # 7 tokens: the A is the fourth
+        for keep, marker in [(6, "A"), (3, "")]:
+            assert stream.reset_keep(keep) == keep
+            stream.prefill(context.tokenize("abc", add_special=False))
+            assert stream.generate() == recall.text(marker, "c", 8)
+
+
+def test_reset_keep_of_more_than_there_is_and_of_nothing(context):
+    with context.open(max_tokens=2, context_size=256) as stream:
+        assert stream.reset_keep(5) == 0
+        stream.prefill(context.tokenize("Aabc"))
+        assert stream.generate() == "de"
+        assert stream.reset_keep(1000) == 7  # 5 of the prompt and 2
+        with pytest.raises(abi.Error, match="before any prefill"):
+            stream.next()
+        stream.prefill(context.tokenize("s", add_special=False))
+        assert stream.generate() == "tu"
+        assert stream.reset_keep(0) == 0
+        stream.prefill(context.tokenize("c"))
+        assert stream.generate() == "cc"
+
+
+def test_a_sliding_window_that_has_moved_on_keeps_nothing():
+    """llama.cpp would say yes, and go on without the kept tokens: the A would be forgotten."""
+    with abi.Context(recall.bundle("gemma3")) as context, context.open(max_tokens=8, context_size=2048) as stream:
+        stream.prefill(context.tokenize("xxAxx" + "xyz" * 500))
+        assert stream.reset_keep(6) == 0
+        assert stats(stream)["kv_used"] == 0
+        stream.prefill(context.tokenize("xxAxxabc"))
+        assert stream.generate() == recall.text("A", "c", 8)
+
+
+def test_a_sliding_window_keeps_what_is_near_its_end():
+    with abi.Context(recall.bundle("gemma3")) as context, context.open(max_tokens=8, context_size=2048) as stream:
+        tail = context.tokenize("xxAxxBxx")
+        prompt = context.tokenize("xyz" * 500) + tail[1:]
+        stream.prefill(prompt)
+        keep = len(prompt) - 4  # up to the A and two more
+        assert stream.reset_keep(keep) == keep
+        stream.prefill(context.tokenize("abc", add_special=False))
+        assert stream.generate() == recall.text("A", "c", 8)
+
+
+# --- cancelling ----------------------------------------------------------------------------------
+
+
+def assert_cancelled(call, *arguments) -> None:
+    with pytest.raises(abi.Error) as error:
+        call(*arguments)
+    assert error.value.status == abi.CANCELLED
+
+
+def test_cancel_is_sticky_until_a_reset(context):
+    with context.open(max_tokens=6, context_size=256) as stream:
+        stream.prefill(context.tokenize("Aabc"))
+        assert stream.next(tokens_cap=1).text == "d"
+        assert stream.cancel() == abi.OK
+        for _ in range(2):
+            assert_cancelled(stream.next)
+            assert_cancelled(stream.prefill, [331])
+        assert stats(stream)["stop_reason"] == "cancelled"
+        assert stream.reset_keep(5) == 5
+        stream.prefill(context.tokenize("p", add_special=False))
+        assert stream.generate() == recall.text("A", "p", 6)
+        stream.cancel()
+        stream.reset()
+        stream.prefill(context.tokenize("Babc"))
+        assert stream.generate() == recall.text("B", "c", 6)
+
+
+def test_cancel_during_a_prefill_leaves_what_was_decoded(demo_bundle):
+    """On the demo model, whose prefill takes a while; afterwards it answers as if nothing had been."""
+    with abi.Context(demo_bundle) as context, context.open(max_tokens=12, context_size=4096) as stream:
+        question = context.tokenize("The capital of France is")
+        stream.prefill(question)
+        answer = stream.generate()
+        stream.reset()
+        started = threading.Event()
+
+        def cancel() -> None:
+            started.wait()
+            stream.cancel()
+
+        canceller = threading.Thread(target=cancel)
+        canceller.start()
+        threading.Timer(0.5, started.set).start()
+        assert_cancelled(stream.prefill, question * 600)
+        canceller.join()
+        assert_cancelled(stream.next)
+        assert stats(stream)["kv_used"] < 6 * 600
+
+        assert stream.reset_keep(len(question)) <= len(question)
+        stream.reset()
+        stream.prefill(question)
+        assert stream.generate() == answer
+
+
+def test_cancel_between_prefill_chunks_of_threads_that_generate(context):
+    """Cancels at random moments; whatever they hit, the stream works after a reset."""
+    prompt = context.tokenize("xyzA" + "xyz" * 340 + "Axabc")
+    with context.open(max_tokens=25, context_size=2048) as stream:
+        for delay in range(12):
+            timer = threading.Timer(delay * 0.004, stream.cancel)
+            timer.start()
+            try:
+                stream.prefill(prompt)
+                stream.generate(tokens_cap=1)
+            except abi.Error as error:
+                assert error.status == abi.CANCELLED
+            timer.join()
+            stream.reset()
+        stream.prefill(prompt)
+        assert stream.generate() == recall.text("A", "c", 25)
+
+
+# --- sampling ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def noise():
+    with abi.Context(models.bundle("tiny_llama_random")) as context:
+        yield context
+
+
+def test_a_seed_repeats_and_others_differ(noise):
+    def text(seed: int | None) -> str:
+        with noise.open(max_tokens=40, temperature=1.5, context_size=128) as stream:
+            if seed is not None:
+                assert stream.library.llm_stream_set_seed(stream.handle, seed) == abi.OK
+            stream.prefill(noise.tokenize("abc"))
+            return stream.generate()
+
+    assert text(1) == text(1)
+    assert text(2**63) == text(2**63)
+    assert len({text(1), text(2), text(2**32 + 1), text(2**63), text(None), text(None)}) == 6
+
+
+def test_a_reset_starts_the_seed_again(noise):
+    with noise.open(max_tokens=40, temperature=1.5, context_size=128) as stream:
+        stream.library.llm_stream_set_seed(stream.handle, 7)
+        texts = []
+        for _ in range(2):
+            stream.prefill(noise.tokenize("abc"))
+            texts.append(stream.generate())
+            stream.reset()
+        assert texts[0] == texts[1]
+
+
+# --- options -------------------------------------------------------------------------------------
+
+
+def test_what_only_tunes_is_listed_as_ignored(context):
+    with context.open(context_size=64, n_gpu_layers=-1) as stream:
+        assert stats(stream)["ignored_options"] == ["n_gpu_layers"]
+        assert stats(stream)["device"] == "cpu"
+
+
+@pytest.mark.parametrize("name", ["f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"])
+def test_cache_types_by_name(context, name):
+    with context.open(max_tokens=8, context_size=256, cache_type_k=name, cache_type_v=name) as stream:
+        stream.prefill(context.tokenize("xAxabc"))
+        assert stream.generate() == recall.text("A", "c", 8)
+
+
+def test_an_unknown_cache_type_lists_the_known(context):
+    for field in ["cache_type_k", "cache_type_v"]:
+        with pytest.raises(abi.Error, match=f"{field} is 'q3_7'.*; known are f32, f16, bf16, q8_0"):
+            context.open(**{field: "q3_7"})
+
+
+# --- several -------------------------------------------------------------------------------------
+
+
+def test_sessions_on_threads_are_independent(context):
+    texts = {}
+
+    def run(marker: str, letter: str) -> None:
+        with context.open(max_tokens=25, context_size=256) as stream:
+            for _ in range(5):
+                stream.prefill(context.tokenize(marker + letter))
+                texts.setdefault(marker + letter, set()).add(stream.generate())
+                stream.reset()
+
+    threads = [threading.Thread(target=run, args=(marker, letter)) for marker in "AB" for letter in "cm"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert texts == {m + letter: {recall.text(m, letter, 25)} for m in "AB" for letter in "cm"}
