@@ -108,7 +108,6 @@ def test_closed():
         with context.open() as other:
             assert other.handle != handle
             _expect_refusal("llm_stream_prefill", handle, "closed")
-    handle = context.handle or 0
     context = abi.Context(models.bundle(CYCLE))
     handle = context.handle
     context.close()

@@ -20,6 +20,7 @@ from typing import NoReturn
 
 import pytest
 
+# Far beyond what a test takes, and within the timeout of a medium one.
 _LIMIT_S = 120
 _DONE = b"done"
 

@@ -1,11 +1,14 @@
 """The helpers themselves: a check that cannot fail would look just like one that holds."""
 
+import ctypes
 import os
+import re
 import signal
 
 import pytest
 
-from tests.support import models
+from tests.support import abi, models
+from tests.support.guarded import guarded
 from tests.support.isolated import isolated
 from tests.support.runfile import runfile
 
@@ -44,6 +47,11 @@ def test_isolated_reports_output(descriptor):
         isolated(lambda: os.write(descriptor, b"x"))()
 
 
+def test_guarded_memory_ends_where_it_says():
+    isolated(lambda: ctypes.string_at(guarded(b"abc"), 3))()
+    assert "SIGSEGV" in _fails(lambda: ctypes.string_at(guarded(b"abc"), 4))
+
+
 def test_models_are_found():
     assert models.text_model("tiny_llama_cycle").read_bytes()[:4] == b"GGUF"
     assert models.drafter("tiny_gemma4_mtp").read_bytes()[:4] == b"GGUF"
@@ -58,3 +66,9 @@ def test_texts():
 def test_a_missing_runfile_says_what_to_do():
     with pytest.raises(FileNotFoundError, match="name its target"):
         runfile("no/such/file")
+
+
+def test_every_function_of_the_header_is_bound():
+    header = runfile("native/include/eliza-inference-ffi.h").read_text()
+    code = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
+    assert set(re.findall(r"\beliza_inference_(\w+)\(", code)) == set(abi.SIGNATURES)
