@@ -1,22 +1,14 @@
 """Messages to tokens, through the model's own chat template.
 
-A template is a Jinja program that came with the model file: it runs in Jinja's sandbox, with what Hugging Face's
-`apply_chat_template` gives it. The text it makes is tokenized with special tokens, for that is how it marks turns.
-What users say may not have that power: a `<|im_end|>` that somebody typed is ten characters and not the end of a turn
-(`neutralised`).
+The text that the template makes is tokenized with special tokens, for that is how it marks turns. What users say may
+not have that power: a `<|im_end|>` that somebody typed is ten characters and not the end of a turn.
 """
 
 from __future__ import annotations
 
-import datetime
-import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
-
-import jinja2
-import jinja2.ext
-import jinja2.sandbox
 
 from elizainference import _native
 from elizainference._errors import InvalidArgument
@@ -37,10 +29,10 @@ class ChatTemplate:
     """
 
     def __init__(self, source: str, context: _native.Context) -> None:
-        try:
-            self._template = _environment().from_string(source)
-        except jinja2.TemplateError as error:
-            raise InvalidArgument(f"the model's chat template cannot be read: {error}; use raw=True") from error
+        # Jinja takes a while to import, and only chats need it.
+        from elizainference import _template
+
+        self._template = _template.Template(source)
         self._context = context
         self._bos = _token_id(context, "bos")
         self._bos_token = _token_text(context, self._bos)
@@ -48,21 +40,7 @@ class ChatTemplate:
 
     def render(self, messages: Sequence[Message], disable_thinking: bool = False) -> str:
         """The text of `messages`, up to where the assistant's answer begins."""
-        # As in transformers: `tools` and `documents` are there, and None. enable_thinking is left out unless it
-        # says something, for templates ask whether it is defined.
-        thinking = {"enable_thinking": False} if disable_thinking else {}
-        try:
-            return self._template.render(
-                messages=messages,
-                tools=None,
-                documents=None,
-                add_generation_prompt=True,
-                bos_token=self._bos_token,
-                eos_token=self._eos_token,
-                **thinking,
-            )
-        except Exception as error:  # a template can raise anything
-            raise InvalidArgument(f"the model's chat template does not accept these messages: {error}") from error
+        return self._template.render(messages, self._bos_token, self._eos_token, disable_thinking)
 
     def tokens(self, messages: Sequence[Message], disable_thinking: bool = False) -> list[int]:
         """The token ids of `messages`; special tokens come from the template only.
@@ -166,42 +144,6 @@ def _map_strings(value: Any, function: Callable[[str], str], where: str) -> Any:
     if isinstance(value, (list, tuple)):
         return [_map_strings(item, function, where) for item in value]
     raise InvalidArgument(f"{where} holds {value!r}; only what JSON can hold is allowed in it")
-
-
-class _Generation(jinja2.ext.Extension):
-    """`{% generation %}` marks the assistant's words for training; here it is only its content."""
-
-    tags = {"generation"}
-
-    def parse(self, parser: jinja2.parser.Parser) -> list[jinja2.nodes.Node]:
-        next(parser.stream)
-        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
-
-
-def _environment() -> jinja2.Environment:
-    def raise_exception(message: str) -> None:
-        raise jinja2.TemplateError(message)
-
-    def strftime_now(format: str) -> str:
-        return datetime.datetime.now().strftime(format)
-
-    # Jinja's own tojson escapes for HTML.
-    def tojson(
-        value: Any,
-        ensure_ascii: bool = False,
-        indent: int | None = None,
-        separators: tuple[str, str] | None = None,
-        sort_keys: bool = False,
-    ) -> str:
-        return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-
-    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols, _Generation]
-    )
-    environment.filters["tojson"] = tojson
-    environment.globals["raise_exception"] = raise_exception
-    environment.globals["strftime_now"] = strftime_now
-    return environment
 
 
 def chat_template(context: _native.Context) -> ChatTemplate | None:

@@ -138,7 +138,7 @@ class Engine:
       InvalidArgument: there is no such option, or it cannot have this value.
 
     >>> engine = Engine(bundle, max_tokens=16)
-    >>> print(engine.generate("What is the capital of France?"))
+    >>> print(engine.generate("Name the capital of France."))
     The capital of France is Paris.
     >>> engine.close()
     """
@@ -176,10 +176,10 @@ class Engine:
           BackendUnavailable: ELIZA_LLM_BACKEND asks for a backend that cannot serve.
           BundleError: the model file is damaged, missing or ambiguous.
 
-        >>> with engine.stream("Count to three.", max_tokens=8) as stream:
+        >>> with engine.stream("Name the capital of France.") as stream:
         ...     for chunk in stream:
-        ...         print(chunk.text, end="", flush=True)  # doctest: +ELLIPSIS
-        1...
+        ...         print(chunk.text, end="", flush=True)
+        The capital of France is Paris.
         """
         merged = _options.merge(self._options, options)
         started = time.perf_counter()
@@ -204,8 +204,8 @@ class Engine:
     def generate(self, prompt: str | Sequence[Message] | Sequence[int], **options: Unpack[Options]) -> Completion:
         """Generates a whole answer. Arguments and errors are those of `stream`.
 
-        >>> engine.generate("What is the capital of France?", max_tokens=16).stop_reason
-        'end_of_generation'
+        >>> engine.generate("Name the capital of France.", max_tokens=3).stop_reason
+        'max_tokens'
         """
         with self.stream(prompt, **options) as stream:
             text: list[str] = []

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from elizainference._engine import Backend, Engine
 from elizainference._errors import BackendUnavailable
 from elizainference.cli._terminal import harmless
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def backends(
@@ -27,6 +27,8 @@ def backends(
     if as_json:
         print(json.dumps(report, ensure_ascii=False))
     else:
+        from rich.console import Console
+
         # In a pipe a row is a line, however long its reason.
         width = None if sys.stdout.isatty() else 10_000
         Console(file=sys.stdout, highlight=False, width=width).print(_table(rows))
@@ -35,6 +37,9 @@ def backends(
 
 
 def _table(rows: list[Backend]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("backend", "compiled", "available", "serves", "rank", "chosen", "why"):
         table.add_column(column, justify="right" if column == "rank" else "left", overflow="fold")

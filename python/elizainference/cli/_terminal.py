@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # Control characters of Unicode's Cc, and what turns the direction of text around: a terminal obeys them. A model's
 # text may only be read. Line breaks and tabs are text.
@@ -66,6 +67,8 @@ def error(text: str) -> None:
 
 
 def _stderr() -> Console:
+    from rich.console import Console  # which takes a while
+
     # Text is printed as it is: no markup, nothing cut or wrapped.
     return Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 

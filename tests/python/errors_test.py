@@ -1,0 +1,138 @@
+"""Every failure is an exception of its own kind, with the library's words."""
+
+from __future__ import annotations
+
+import os
+
+import elizainference as eliza
+import pytest
+
+from tests.support import models
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with eliza.Engine(models.bundle("tiny_llama_cycle"), raw=True) as engine:
+        yield engine
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    """A function that makes a bundle with these files in text/, `_` standing for the dot."""
+
+    def make(**files: bytes):
+        (tmp_path / "text").mkdir()
+        for name, data in files.items():
+            (tmp_path / "text" / name.replace("_", ".")).write_bytes(data)
+        return tmp_path
+
+    return make
+
+
+def _refused(bundle, kind: type[eliza.ElizaError], *fragments: str) -> None:
+    with pytest.raises(kind) as caught, eliza.Engine(bundle) as engine:
+        engine.generate("abc")
+    for fragment in fragments:
+        assert fragment in str(caught.value)
+    assert isinstance(caught.value, eliza.ElizaError) and caught.value.status < 0
+
+
+def test_no_bundle(tmp_path):
+    _refused(tmp_path / "nowhere", eliza.BundleError, str(tmp_path / "nowhere"))
+    _refused("", eliza.BundleError)
+    _refused("a\0b", eliza.BundleError, "NUL")
+    _refused(os.fsdecode(b"/nowhere/\xff"), eliza.BundleError, "nowhere")
+
+
+def test_empty_bundle(bundle):
+    _refused(bundle(), eliza.BundleError, "gguf")
+
+
+def test_two_models(bundle):
+    data = models.text_model("tiny_llama_cycle").read_bytes()
+    _refused(bundle(a_gguf=data, b_gguf=data), eliza.BundleError, "a.gguf", "b.gguf")
+
+
+def test_garbage(bundle):
+    _refused(bundle(model_gguf=b"garbage" * 1000), eliza.BundleError, "model.gguf")
+
+
+def test_truncated(bundle):
+    data = models.text_model("tiny_llama_cycle").read_bytes()
+    _refused(bundle(model_gguf=data[: len(data) // 2]), eliza.BundleError, "model.gguf")
+
+
+@pytest.mark.parametrize(
+    ("variable", "fragment"),
+    [("litert-lm", "enable_litert"), ("no-such-thing", "no-such-thing"), (" MLX-CoreML ", "mlx")],
+)
+def test_backend_that_is_not_there(engine, monkeypatch, variable, fragment):
+    monkeypatch.setenv("ELIZA_LLM_BACKEND", variable)
+    with pytest.raises(eliza.BackendUnavailable, match="ELIZA_LLM_BACKEND") as caught:
+        engine.generate("abc")
+    assert fragment in str(caught.value)
+    assert not any(backend.chosen for backend in engine.backends())
+
+
+def test_options(engine):
+    for options, fragments in [
+        ({"max_token": 1}, ("max_token", "max_tokens?")),
+        ({"quux": 1}, ("quux", "temperature")),
+        ({"max_tokens": -1}, ("max_tokens", "-1", "0")),
+        ({"temperature": float("nan")}, ("temperature", "nan")),
+    ]:
+        with pytest.raises(eliza.InvalidArgument) as caught:
+            engine.stream("abc", **options)
+        with pytest.raises(eliza.InvalidArgument):
+            eliza.Engine(models.bundle("tiny_llama_cycle"), **options)
+        assert all(fragment in str(caught.value) for fragment in fragments), str(caught.value)
+
+
+def test_grammar_that_is_none(engine):
+    with pytest.raises(eliza.ElizaError, match="grammar"):
+        engine.generate("abc", grammar="root ::= (")
+
+
+def test_prompts(engine):
+    for prompt, fragment in [
+        (b"abc", "bytes"),
+        (5, "int"),
+        (None, "NoneType"),
+        ([], "empty"),
+        (["abc"], "whole numbers"),
+        ([1, -1], "0 to"),
+        ([1, 2**40], "0 to"),
+        ("\ud83d", "\\ud83d"),
+    ]:
+        with pytest.raises(eliza.InvalidArgument) as caught:
+            engine.generate(prompt, raw=True)
+        assert fragment in str(caught.value)
+    with pytest.raises(eliza.InvalidArgument):
+        engine.generate([1, 1_000_000])  # no such token in this vocabulary
+
+
+def test_longer_than_the_context(engine):
+    with pytest.raises(eliza.ElizaError, match="64"):
+        engine.generate("a" * 1000, context_size=64)
+
+
+def test_tokens_out_of_the_vocabulary(engine):
+    with pytest.raises(eliza.InvalidArgument, match="100000"):
+        engine.detokenize([100_000])
+
+
+def test_what_they_are():
+    assert issubclass(eliza.InvalidArgument, ValueError)
+    assert issubclass(eliza.OutOfMemory, MemoryError)
+    statuses = {
+        eliza.NotSupported: -1,
+        eliza.InvalidArgument: -2,
+        eliza.BundleError: -3,
+        eliza.ElizaError: -4,
+        eliza.OutOfMemory: -5,
+        eliza.LibraryError: -6,
+        eliza.Cancelled: -7,
+    }
+    for kind, status in statuses.items():
+        assert kind("x").status == status
+        assert issubclass(kind, eliza.ElizaError)

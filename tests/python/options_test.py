@@ -1,0 +1,98 @@
+"""The options of a generation, and stop strings."""
+
+from __future__ import annotations
+
+import math
+
+import elizainference as eliza
+import pytest
+from elizainference import _options
+from elizainference._stop import StopStrings
+from hypothesis import given
+from hypothesis import strategies as st
+
+DEFAULTS = _options.DEFAULTS
+
+
+def test_every_option_has_a_default():
+    assert DEFAULTS.keys() == eliza.Options.__annotations__.keys()
+    assert _options.merge(DEFAULTS, DEFAULTS) == DEFAULTS
+
+
+def test_every_option_reaches_the_config():
+    values = {
+        "max_tokens": 7,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "top_k": 40,
+        "repeat_penalty": 1.1,
+        "grammar": "root ::= [a-z]",
+        "disable_thinking": True,
+        "n_gpu_layers": -1,
+        "context_size": 512,
+        "cache_type_k": "q8_0",
+        "cache_type_v": "f16",
+        "mtp_drafter_path": "mtp/drafter.gguf",
+        "draft_max": 4,
+        "draft_min": 1,
+    }
+    assert values.keys() == DEFAULTS.keys() - {"seed", "stop", "raw"}
+    expected = {**values, "slot_id": -1, "prompt_cache_key": None, "mtp_drafter_path": b"mtp/drafter.gguf"}
+    expected["gbnf_grammar"] = expected.pop("grammar")
+    assert _options.stream_config(_options.merge(DEFAULTS, values)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("max_tokens", [0, 1, 2**31 - 1], [-1, 2**31, 1.5, "3", True, None]),
+        ("top_k", [0, 40], [-1, 0.5]),
+        ("seed", [None, 0, 2**64 - 1], [-1, 2**64, 1.0]),
+        ("n_gpu_layers", [-1, 0, 99], [-2]),
+        ("context_size", [0, 8192], [-1]),
+        ("temperature", [0, 0.7, 100], [-0.1, math.nan, math.inf, "1", True, None]),
+        ("top_p", [0, 0.5, 1], [1.1, -0.1, math.nan]),
+        ("repeat_penalty", [0, 1, 1.3], [-1, math.inf]),
+        ("stop", ["x", ["x", "y"], (), []], ["", [""], [1], 5, None]),
+        ("grammar", [None, "root ::= [a]"], ["", "a\0b", 5]),
+        ("cache_type_k", [None, "q8_0"], ["", 8]),
+        ("mtp_drafter_path", [None, "d.gguf"], ["", "a\0b", 1]),
+    ],
+)
+def test_ranges(name, good, bad):
+    for value in good:
+        _options.merge(DEFAULTS, {name: value})
+    for value in bad:
+        with pytest.raises(eliza.InvalidArgument, match=name):
+            _options.merge(DEFAULTS, {name: value})
+
+
+def test_draft_min_above_draft_max():
+    with pytest.raises(eliza.InvalidArgument, match="draft_min is 3 and draft_max 2"):
+        _options.merge(DEFAULTS, {"draft_min": 3, "draft_max": 2})
+
+
+def _cut_off(text: str, strings: list[str]) -> str:
+    ends = [text.index(string) for string in strings if string in text]
+    return text[: min(ends)] if ends else text
+
+
+@given(
+    pieces=st.lists(st.text("ab", max_size=4), max_size=12),
+    strings=st.lists(st.text("ab", min_size=1, max_size=4), max_size=3),
+)
+def test_stop_strings_across_pieces(pieces, strings):
+    stop = StopStrings(strings)
+    shown = ""
+    received = ""
+    for piece in pieces:
+        received += piece
+        shown += stop.push(piece)
+        # Nothing is shown that would have to be taken back, and nothing is held that is sure.
+        assert _cut_off(received, strings).startswith(shown)
+        if stop.found:
+            break
+    if not stop.found:
+        shown += stop.flush()
+    assert shown == _cut_off(received, strings)
+    assert stop.found == any(string in received for string in strings)

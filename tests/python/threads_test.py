@@ -1,0 +1,237 @@
+"""Other threads run while the library works, and Ctrl-C gets through."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from tests.ffi.fake import Fake
+from tests.support.runfile import runfile
+
+_LIBC = ctypes.CDLL(None)
+
+
+@pytest.fixture(scope="module")
+def fake():
+    fake = Fake()
+    os.environ["ELIZA_INFERENCE_LIBRARY"] = str(fake.library.path)
+    return fake
+
+
+@pytest.fixture
+def engine(fake, tmp_path):
+    import elizainference as eliza
+
+    fake.script()
+    with eliza.Engine(tmp_path, raw=True) as engine:
+        yield engine
+
+
+class Heartbeat:
+    """Counts how often another thread of Python gets to run."""
+
+    def __enter__(self) -> Heartbeat:
+        self.beats = 0
+        self._stop = False
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        return self
+
+    def _run(self) -> None:
+        while not self._stop:
+            self.beats += 1
+            time.sleep(0.001)
+
+    def __exit__(self, *exception: object) -> None:
+        self._stop = True
+        self._thread.join()
+
+    def during(self, call) -> int:
+        """Beats while `call` ran."""
+        before = self.beats
+        call()
+        return self.beats - before
+
+
+def _address(function) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+def test_python_runs_during_prefill_and_next(fake, engine):
+    # A hook's first argument is the number of the session: 1 is the number of seconds that libc's sleep takes. It is C,
+    # so nothing lets go of Python's lock but the extension.
+    fake.script(prefill=_address(_LIBC.sleep), next=_address(_LIBC.sleep))
+    stream = engine._context.open(**_config())
+    with Heartbeat() as heart:
+        # Hundreds, unless the machine is very busy; 1 or 2 where the lock is held.
+        assert heart.during(lambda: stream.prefill([97])) > 10
+        assert heart.during(stream.next) > 10
+    stream.close()
+
+
+def test_python_runs_while_a_model_is_loaded_and_read(tmp_path):
+    # The real library's own work, in a process that has not loaded the fake.
+    script = """
+import sys, threading, time
+import elizainference as eliza
+
+beats, stop = 0, False
+def run():
+    global beats
+    while not stop:
+        beats += 1
+        time.sleep(0.0001)
+
+threading.Thread(target=run, daemon=True).start()
+engine = eliza.Engine(sys.argv[1])
+prompt = engine.tokenize("Once upon a time there was a princess. " * 40)
+def during(call):
+    before = beats
+    result = call()
+    print(beats - before)
+    return result
+stream = during(lambda: engine.stream(prompt, max_tokens=1))
+during(lambda: next(stream))
+stop = True
+"""
+    environment = {k: v for k, v in os.environ.items() if k != "ELIZA_INFERENCE_LIBRARY"}
+    result = subprocess.run(
+        [sys.executable, "-c", script, runfile(os.environ["DEMO_MANIFEST"]).parent],
+        env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    opening, reading = map(int, result.stdout.split())
+    assert opening > 10 and reading > 10
+
+
+def _ctrl_c() -> None:
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+
+@pytest.fixture
+def interruptible():
+    # A shell that started this in the background would have Ctrl-C ignored.
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, former)
+
+
+def test_ctrl_c_while_the_prompt_is_read(fake, engine, interruptible):
+    cancelled = threading.Event()
+
+    def prefill(session, *arguments) -> int:
+        _ctrl_c()
+        # Ends only where it is cancelled.
+        return -7 if cancelled.wait(60) else -4
+
+    def cancel(session) -> int:
+        cancelled.set()
+        return 0
+
+    fake.script(prefill=prefill, cancel=cancel)
+    threads = threading.active_count()
+    stream = engine.stream([97])
+    with pytest.raises(KeyboardInterrupt):
+        next(stream)
+    assert cancelled.is_set()
+    assert threading.active_count() == threads
+    assert fake.live_sessions() == 0
+    assert list(stream) == []
+    assert stream.stats.stop_reason == "cancelled"
+
+
+def test_ctrl_c_while_tokens_come(fake, engine, interruptible):
+    coming = threading.Event()
+
+    def press() -> None:
+        coming.wait()
+        _ctrl_c()
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt), engine.stream([97]) as stream:
+        for _ in stream:
+            coming.set()
+    thread.join()
+    assert fake.live_sessions() == 0
+
+
+def test_streams_are_closed_when_nobody_has_them(fake, engine):
+    stream = engine.stream([97])
+    next(stream)
+    assert fake.live_sessions() == 1
+    del stream
+    assert fake.live_sessions() == 0
+    with pytest.raises(ZeroDivisionError), engine.stream([97]) as stream:
+        for _ in stream:
+            raise ZeroDivisionError
+    assert fake.live_sessions() == 0
+
+
+def test_many_threads_on_one_stream(engine):
+    """Each token goes to one of them, whole."""
+    stream = engine.stream([97], max_tokens=2000)
+    texts: list[str] = []
+
+    def work() -> None:
+        texts.append("".join(chunk.text for chunk in stream))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert "".join(texts) == "a" * 2000
+
+
+def test_closing_while_others_read(fake, engine):
+    import elizainference as eliza
+
+    for _ in range(50):
+        stream = engine.stream([97])
+        started = threading.Event()
+        ends: list[BaseException] = []
+
+        def work(stream=stream, started=started, ends=ends) -> None:
+            try:
+                for _ in stream:
+                    started.set()
+            except eliza.ElizaError as error:
+                ends.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        started.wait()
+        stream.close()
+        thread.join()
+        assert all(isinstance(end, (eliza.Cancelled, eliza.InvalidArgument)) for end in ends)
+    assert fake.live_sessions() == 0
+
+
+def test_an_exception_of_a_backend_is_an_error(fake, engine):
+    import elizainference as eliza
+
+    def next(session, *arguments) -> int:
+        fake.throw(2)  # std::bad_alloc
+        return 0
+
+    fake.script(next=next)
+    with pytest.raises(eliza.OutOfMemory):
+        engine.generate([97])
+    assert fake.live_sessions() == 0
+
+
+def _config():
+    from elizainference import _options
+
+    return _options.stream_config(_options.DEFAULTS)
