@@ -37,6 +37,6 @@ def test_a_thousand_probes_leave_no_memory_behind(report):
 
 
 def test_use_leaves_next_to_no_memory_behind(report):
-    # Bytes per load, generation and unload. What is never destroyed, so that the process may exit while threads are in a
-    # call (the registry, the model cache), is lost with the library.
+    # Bytes per load, generation and unload. What is never destroyed, so that the process may exit while threads are
+    # in a call (the registry, the model cache), is lost with the library.
     assert report["use_heap_growth"] < 4096
