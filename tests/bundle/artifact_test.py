@@ -68,6 +68,11 @@ def test_the_only_one(tmp_path: Path, paths: list[str], runtime_class, found: st
         ),
         (["text/a-00001-of-00001.gguf", "text/b.gguf"], LLAMA_CPP, '"text/a-00001-of-00001.gguf", "text/b.gguf"'),
         (
+            ["text/a-00001-of-00002.gguf", "text/a-00001-of-00003.gguf"],
+            LLAMA_CPP,
+            '"text/a-00001-of-00002.gguf", "text/a-00001-of-00003.gguf"',
+        ),
+        (
             ["text/a-00001-of-00002.gguf", "text/b-00002-of-00002.gguf"],
             LLAMA_CPP,
             '"text/a-00001-of-00002.gguf", "text/b-00002-of-00002.gguf"',

@@ -54,6 +54,7 @@ class Stream {
   void reset() { stream_.reset(); }
   std::string stop_reason() const { return eliza::stop_reason_name(stream_.stop_reason()); }
   int64_t generated() const { return stream_.generated(); }
+  size_t waiting() const { return stream_.waiting(); }
 
   // (status, tokens, text, drafted, accepted)
   py::tuple next(size_t tokens_cap, size_t text_cap) {
@@ -170,5 +171,6 @@ PYBIND11_MODULE(_text_testing, m) {
       .def("next", &Stream::next, py::arg("tokens_cap") = 32, py::arg("text_cap") = 1024)
       .def("next_with_bad", &Stream::next_with_bad)
       .def_property_readonly("stop_reason", &Stream::stop_reason)
-      .def_property_readonly("generated", &Stream::generated);
+      .def_property_readonly("generated", &Stream::generated)
+      .def_property_readonly("waiting", &Stream::waiting);
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import _text_testing
 import pytest
 from _text_testing import StopReason, TokenStream
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.text.utf8_reference import complete_characters, reference
@@ -67,6 +67,7 @@ PIECES = st.one_of(
 CAPS = st.tuples(st.integers(1, 5), st.integers(1, 12))
 
 
+@settings(max_examples=400)
 @given(
     texts=st.lists(PIECES, max_size=12),
     plan=st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=12),
@@ -124,6 +125,7 @@ def test_any_source_and_any_buffers(texts, plan, stop, stop_with_last, max_token
                 assert limit <= max_tokens - returned
         assert len(source.limits) - steps <= 1
         assert stream.generated == len(ids)
+        assert stream.waiting == source.decoded - len(ids)
 
     assert status == 1
     assert ids == list(range(total))
@@ -156,6 +158,12 @@ def test_a_token_that_does_not_fit_waits_and_is_not_decoded_again() -> None:
     stream = streaming(b"abc", b"defg", b"h", plan=[(3, False)])
     assert stream.next(8, 6)[:3] == (0, [0], b"abc")
     assert stream.next(8, 6) == (0, [1, 2], b"defgh", 0, 0)
+
+
+def test_the_end_comes_after_the_tokens_that_wait() -> None:
+    stream = streaming(b"abc", b"defg", plan=[(2, False)], stop_with_last=True)
+    assert stream.next(8, 6)[:3] == (0, [0], b"abc")
+    assert stream.next(8, 6)[:3] == (1, [1], b"defg")
 
 
 def test_the_tail_comes_with_the_last_token() -> None:
