@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from elizainference._engine import Backend, Engine
 from elizainference._errors import BackendUnavailable
 from elizainference.cli._terminal import harmless
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 def backends(
@@ -27,36 +24,41 @@ def backends(
     if as_json:
         print(json.dumps(report, ensure_ascii=False))
     else:
-        from rich.console import Console
-
-        # In a pipe a row is a line, however long its reason.
-        width = None if sys.stdout.isatty() else 10_000
-        Console(file=sys.stdout, highlight=False, width=width).print(_table(rows))
+        _show(rows)
     if report["error"]:
         raise BackendUnavailable(report["error"])
 
 
-def _table(rows: list[Backend]) -> Table:
+def _show(rows: list[Backend]) -> None:
+    # Rich takes a while to import.
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    # In a pipe a row is a line, however long its reason.
+    console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 10_000)
+    # A reason is a sentence: where it would become a column of single words, it gets lines of its own.
+    narrow = console.width < 80
+    columns = ["backend", "compiled", "available", "serves", "rank", "chosen"]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("backend", "compiled", "available", "serves", "rank", "chosen", "why"):
-        table.add_column(column, justify="right" if column == "rank" else "left", overflow="fold")
+    for column in columns:
+        table.add_column(column, justify="right" if column == "rank" else "left", no_wrap=True)
+    if not narrow:
+        table.add_column("why")
     for row in rows:
-        cells = [
-            row.name,
-            _answer(row.compiled),
-            _answer(row.available),
-            _answer(row.can_serve),
-            "-" if row.rank is None else str(row.rank),
-            _answer(row.chosen),
-            row.reason,
-        ]
         # As Text, for reasons quote paths and drivers, and brackets in them are not markup.
-        table.add_row(*(Text(harmless(cell)) for cell in cells), style="bold" if row.chosen else None)
-    return table
+        cells = [Text(harmless(cell)) for cell in _cells(row)]
+        table.add_row(*cells[: len(table.columns)], style="bold" if row.chosen else None)
+    console.print(table)
+    if narrow:
+        for row in rows:
+            console.print(Text(harmless(f"\n{row.name}: {row.reason}")))
 
 
-def _answer(value: bool | None) -> str:
-    return "-" if value is None else "yes" if value else "no"
+def _cells(row: Backend) -> list[str]:
+    def answer(value: bool | None) -> str:
+        return "-" if value is None else "yes" if value else "no"
+
+    rank = "-" if row.rank is None else str(row.rank)
+    asked = [answer(value) for value in (row.compiled, row.available, row.can_serve)]
+    return [row.name, *asked, rank, answer(row.chosen), row.reason]
