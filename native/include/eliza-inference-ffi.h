@@ -124,7 +124,7 @@ typedef struct eliza_llm_stream_config_t {
   float temperature;            /* 0: greedy and deterministic; must be finite and >= 0 */
   float top_p;                  /* nucleus sampling; <= 0, NaN or >= 1: off */
   int32_t top_k;                /* 0: off */
-  float repeat_penalty;         /* over the last 64 tokens; <= 0, NaN or 1: off */
+  float repeat_penalty;         /* over the last 64 tokens, finite; <= 0, NaN or 1: off */
   int32_t slot_id;              /* -1: none; >= 0: which warm KV cache of `prompt_cache_key` to use */
   const char* prompt_cache_key; /* NULL: none */
   int32_t draft_min;            /* speculative decoding: fewest and most tokens to draft per step; */

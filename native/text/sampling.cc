@@ -43,12 +43,9 @@ void validate_stream_config(const eliza_llm_stream_config_t* config) {
   if (!std::isfinite(config->temperature) || config->temperature < 0.0f) {
     reject("temperature is " + text_of(config->temperature) + "; it must be a finite number >= 0 (0: greedy)");
   }
-  if (std::isinf(config->top_p)) {
-    reject("top_p is " + text_of(config->top_p) + "; it must be finite, in (0, 1] (0 or 1: off)");
-  }
   require_at_least("top_k", config->top_k, 0, "0: off");
-  if (std::isinf(config->repeat_penalty)) {
-    reject("repeat_penalty is " + text_of(config->repeat_penalty) + "; it must be finite and > 0 (0 or 1: off)");
+  if (std::isinf(config->repeat_penalty) && config->repeat_penalty > 0.0f) {
+    reject("repeat_penalty is inf; it must be finite (<= 0 or 1: off)");
   }
   require_at_least("slot_id", config->slot_id, -1, "-1: none");
   require_at_least("draft_min", config->draft_min, 0, "the fewest tokens to draft per step");

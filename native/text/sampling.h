@@ -25,7 +25,7 @@ SamplingSettings sampling_settings(const eliza_llm_stream_config_t& config);
 
 // Throws Error(ELIZA_ERR_INVALID_ARG) naming the field, its value and its range where a config cannot be meant:
 // null; negative max_tokens, top_k, draft_min, draft_max or context_size; negative or non-finite temperature;
-// infinite top_p or repeat_penalty; draft_min > draft_max; n_gpu_layers < -1; slot_id < -1.
+// repeat_penalty of +infinity; draft_min > draft_max; n_gpu_layers < -1; slot_id < -1.
 void validate_stream_config(const eliza_llm_stream_config_t* config);
 
 }  // namespace eliza
