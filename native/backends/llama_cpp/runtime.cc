@@ -23,7 +23,9 @@ void on_abort(const char* message) {
   log("llama.cpp", message);
 }
 
-constexpr size_t kMostErrorBytes = 2000;
+// The first lines name the cause, later ones only say that something failed because of it.
+constexpr size_t kMostReasonBytes = 1000;
+constexpr size_t kMostErrorBytes = size_t{1} << 20;
 
 }  // namespace
 
@@ -40,19 +42,19 @@ CallScope::CallScope(Asserts asserts) : asserts_(asserts), outer_(current_scope)
 
 CallScope::~CallScope() { current_scope = outer_; }
 
-std::string CallScope::reason() const { return errors_.empty() ? "no reason given" : errors_; }
+std::string CallScope::reason() const {
+  std::string line;
+  for (const char c : errors_) {
+    if (line.size() >= kMostReasonBytes) return line + "...";
+    if (c != '\n') line += c;
+    else if (!line.empty() && line.back() != ' ') line += "; ";
+  }
+  while (!line.empty() && (line.back() == ' ' || line.back() == ';')) line.pop_back();
+  return line.empty() ? "no reason given" : line;
+}
 
 void CallScope::add(const char* text) {
-  // The first lines name the cause, later ones only say that something failed because of it.
-  if (errors_.size() > kMostErrorBytes) return;
-  std::string line(text);
-  while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.pop_back();
-  for (char& c : line) {
-    if (c == '\n') c = ' ';
-  }
-  if (line.empty()) return;
-  if (!errors_.empty()) errors_ += "; ";
-  errors_ += line;
+  if (errors_.size() < kMostErrorBytes) errors_ += text;
 }
 
 }  // namespace eliza::llama_cpp

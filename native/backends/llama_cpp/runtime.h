@@ -23,8 +23,11 @@ class CallScope {
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
 
-  // What llama.cpp reported so far, in one line; "no reason given" where it said nothing.
+  // What llama.cpp reported so far, in one line of a bearable length; "no reason given" where it said nothing.
   std::string reason() const;
+
+  // The same as it came.
+  const std::string& errors() const { return errors_; }
 
   // For the callbacks of llama.cpp.
   void add(const char* text);

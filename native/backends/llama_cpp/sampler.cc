@@ -40,12 +40,12 @@ llama_token argmax(const float* logits, size_t size) {
   return found == logits + size ? 0 : static_cast<llama_token>(found - logits);
 }
 
-Sampler::Sampler(const llama_vocab* vocab, const SamplingSettings& settings)
-    : vocab_size_(static_cast<size_t>(llama_vocab_n_tokens(vocab))), settings_(settings) {
+Sampler::Sampler(const llama_vocab* vocab, const SamplingSettings& settings, const std::string& gbnf)
+    : vocab_(vocab), vocab_size_(static_cast<size_t>(llama_vocab_n_tokens(vocab))), settings_(settings) {
+  if (!gbnf.empty()) grammar_.emplace(vocab, gbnf);
   penalised_.reserve(kRepeatPenaltyWindow);
-  if (settings_.greedy()) return;
-  candidates_.resize(vocab_size_);
-  build_chain(random_seed());
+  if (!settings_.greedy() || grammar_) candidates_.resize(vocab_size_);
+  if (!settings_.greedy()) build_chain(random_seed());
 }
 
 void Sampler::set_seed(uint64_t seed) {
@@ -56,6 +56,11 @@ void Sampler::set_seed(uint64_t seed) {
 
 void Sampler::restart() {
   if (!settings_.greedy()) build_chain(seeded_ ? seed_ : random_seed());
+  begin_generation();
+}
+
+void Sampler::begin_generation() {
+  if (grammar_) grammar_->restart();
 }
 
 void Sampler::build_chain(uint32_t seed) {
@@ -89,17 +94,62 @@ void Sampler::penalise(float* logits, const std::vector<llama_token>& context) {
   }
 }
 
-llama_token Sampler::draw(const float* logits) {
+void Sampler::fill_candidates(const float* logits) {
   for (size_t i = 0; i < vocab_size_; ++i) candidates_[i] = {static_cast<llama_token>(i), logits[i], 0.0f};
-  llama_token_data_array candidates = {candidates_.data(), vocab_size_, /*selected=*/-1, /*sorted=*/false};
-  llama_sampler_apply(chain_.get(), &candidates);
-  const bool drawn = candidates.selected >= 0 && static_cast<size_t>(candidates.selected) < candidates.size;
-  return drawn ? candidates.data[candidates.selected].id : argmax(logits, vocab_size_);
+}
+
+llama_token Sampler::draw(llama_token_data* candidates, size_t count) {
+  llama_token_data_array array = {candidates, count, /*selected=*/-1, /*sorted=*/false};
+  llama_sampler_apply(chain_.get(), &array);
+  const bool drawn = array.selected >= 0 && static_cast<size_t>(array.selected) < array.size;
+  return array.data[drawn ? array.selected : 0].id;
+}
+
+// From the tokens that the grammar allows.
+llama_token Sampler::draw_allowed(const float* logits) {
+  // How many of the likeliest allowed tokens the draw can depend on.
+  const size_t needed = settings_.greedy()     ? 1
+                        : settings_.top_k > 0 ? std::min<size_t>(static_cast<size_t>(settings_.top_k), vocab_size_)
+                                              : vocab_size_;
+  const auto likelier = [](const llama_token_data& a, const llama_token_data& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  };
+  // Growing heads of the vocabulary, ordered by likelihood, until enough of one is allowed.
+  size_t looked_at = std::max<size_t>(256, 4 * needed);
+  for (;; looked_at *= 16) {
+    fill_candidates(logits);
+    const auto begin = candidates_.begin();
+    auto end = candidates_.end();
+    const bool all = looked_at >= vocab_size_;
+    if (!all) {
+      end = begin + static_cast<std::ptrdiff_t>(looked_at);
+      std::partial_sort(begin, end, candidates_.end(), likelier);
+    }
+    grammar_->restrict(candidates_.data(), static_cast<size_t>(end - begin));
+    end = std::remove_if(begin, end, [](const llama_token_data& candidate) {
+      return candidate.logit == -std::numeric_limits<float>::infinity();
+    });
+    const size_t allowed = static_cast<size_t>(end - begin);
+    if (allowed < needed && !all) continue;
+    if (allowed == 0) return LLAMA_TOKEN_NULL;
+    if (settings_.greedy()) return std::min_element(begin, end, likelier)->id;
+    return draw(candidates_.data(), allowed);
+  }
 }
 
 llama_token Sampler::sample(float* logits, const std::vector<llama_token>& context) {
   penalise(logits, context);
-  const llama_token token = settings_.greedy() ? argmax(logits, vocab_size_) : draw(logits);
+  llama_token token;
+  if (settings_.greedy()) {
+    token = argmax(logits, vocab_size_);
+  } else {
+    fill_candidates(logits);
+    token = draw(candidates_.data(), vocab_size_);
+  }
+  if (grammar_) {
+    if (!grammar_->allows(token)) token = draw_allowed(logits);
+    if (token != LLAMA_TOKEN_NULL && !llama_vocab_is_eog(vocab_, token)) grammar_->accept(token);
+  }
   for (const Penalised& was : penalised_) logits[was.token] = was.logit;
   return token;
 }

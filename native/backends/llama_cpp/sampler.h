@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "llama.h"
+#include "native/backends/llama_cpp/grammar.h"
 #include "native/text/sampling.h"
 
 namespace eliza::llama_cpp {
@@ -18,27 +21,39 @@ using SamplerPtr = std::unique_ptr<llama_sampler, SamplerDeleter>;
 // Repeat penalty, top-k, top-p, temperature, draw: llama.cpp's samplers in llama.cpp's order, with its results token for
 // token. Two of them are ours, for speed: greedy decoding reads the logits once and builds no candidates, and the
 // penalty touches the at most 64 tokens it is about instead of looking up each of the vocabulary.
+//
+// A grammar constrains every token, at the cost of one check where the token drawn without it is allowed. Where it is
+// not, a second draw is made from the allowed ones; the grammar then looks at the likeliest tokens first, and at the
+// whole vocabulary only if it has to. (llama.cpp's common/sampling.cpp draws the same, and always looks at all.)
 class Sampler {
  public:
-  Sampler(const llama_vocab* vocab, const SamplingSettings& settings);
+  // `gbnf`: empty for none. Throws Error where it cannot be parsed.
+  Sampler(const llama_vocab* vocab, const SamplingSettings& settings, const std::string& gbnf = {});
 
   // Draws with this seed from now on, and again from its start after each restart.
   void set_seed(uint64_t seed);
 
-  // Back to the start: the given seed, or else a new one.
+  // Back to the start: the given seed, or else a new one, and the start of the grammar.
   void restart();
 
-  // The token after `context`, whose last kRepeatPenaltyWindow tokens a repeat penalty counts. `logits` has one value
-  // per token of the vocabulary, and is as it was afterwards.
+  // A new generation: back to the start of the grammar.
+  void begin_generation();
+
+  // The token after `context`, whose last kRepeatPenaltyWindow tokens a repeat penalty counts. LLAMA_TOKEN_NULL where
+  // the grammar allows none. `logits` has one value per token of the vocabulary, and is as it was afterwards.
   llama_token sample(float* logits, const std::vector<llama_token>& context);
 
  private:
   void build_chain(uint32_t seed);
   void penalise(float* logits, const std::vector<llama_token>& context);
-  llama_token draw(const float* logits);
+  void fill_candidates(const float* logits);
+  llama_token draw(llama_token_data* candidates, size_t count);
+  llama_token draw_allowed(const float* logits);
 
+  const llama_vocab* vocab_;
   size_t vocab_size_;
   SamplingSettings settings_;
+  std::optional<Grammar> grammar_;
   bool seeded_ = false;
   uint32_t seed_ = 0;
   SamplerPtr chain_;  // null when greedy
@@ -48,7 +63,7 @@ class Sampler {
     float logit;  // before the penalty
   };
   std::vector<Penalised> penalised_;
-  std::vector<llama_token_data> candidates_;
+  std::vector<llama_token_data> candidates_;  // where draws are made from; kept for its memory
 };
 
 // What is left of a 64-bit seed for llama.cpp, which takes 32.

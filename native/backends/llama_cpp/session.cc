@@ -39,9 +39,6 @@ Context::Options context_options(const Model& model, const eliza_llm_stream_conf
 
 // Refuses what would change the answer's form; returns what only would have tuned it.
 std::vector<std::string> check_options(const eliza_llm_stream_config_t& config) {
-  if (config.gbnf_grammar != nullptr && *config.gbnf_grammar != '\0') {
-    throw Error(ELIZA_ERR_NOT_IMPLEMENTED, "gbnf_grammar is set, but this build constrains no output; leave it null");
-  }
   const bool drafts = config.draft_max > 0;
   if (drafts && config.mtp_drafter_path != nullptr && *config.mtp_drafter_path != '\0') {
     throw Error(ELIZA_ERR_NOT_IMPLEMENTED,
@@ -63,7 +60,7 @@ Session::Session(std::shared_ptr<const Model> model, const eliza_llm_stream_conf
       max_tokens_(config.max_tokens),
       ignored_options_(check_options(config)),
       context_(std::make_unique<Context>(model_, context_options(*model_, config, manifest_context_size))),
-      sampler_(model_->vocab(), sampling_settings(config)) {}
+      sampler_(model_->vocab(), sampling_settings(config), config.gbnf_grammar == nullptr ? "" : config.gbnf_grammar) {}
 
 int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_error) {
   return guard(out_error, [&] {
@@ -84,6 +81,7 @@ int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_err
     context_->append(token_ids, num_tokens);
     context_->decode();
     counters_.prompt_tokens += static_cast<int64_t>(num_tokens);
+    sampler_.begin_generation();
     stream_.begin(max_tokens_);
     return ELIZA_OK;
   });
@@ -115,7 +113,8 @@ TokenSource::Step Session::step(size_t, std::vector<DecodedToken>* out) {
   }
   context_->decode();
   const llama_token token = sampler_.sample(context_->logits(), context_->tokens());
-  if (llama_vocab_is_eog(model_->vocab(), token)) {
+  // A grammar that allows nothing more ends a generation, too: it is complete, or there is no token for the rest.
+  if (token == LLAMA_TOKEN_NULL || llama_vocab_is_eog(model_->vocab(), token)) {
     step.stop = StopReason::kEndOfGeneration;
     return step;
   }
