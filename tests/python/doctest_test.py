@@ -1,4 +1,4 @@
-"""The examples in docstrings, run on the demo model."""
+"""The examples in docstrings and in docs/python.md, run on the demo model."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import doctest
 import importlib
 import os
 import pkgutil
+import re
 
 import elizainference as eliza
 import pytest
@@ -31,6 +32,15 @@ def test_examples(module, names):
     result = doctest.testmod(
         importlib.import_module(module), extraglobs=names, optionflags=doctest.ELLIPSIS, raise_on_error=False
     )
+    assert result.failed == 0
+
+
+def test_guide(names):
+    text = runfile("docs/python.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), dict(names), "python.md", None, 0)
+    assert len(test.examples) > 10
+    result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test)
     assert result.failed == 0
 
 
