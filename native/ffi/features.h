@@ -5,8 +5,8 @@ namespace eliza {
 
 inline constexpr bool kStreamSupported = true;
 inline constexpr bool kTokenizeSupported = true;
-inline constexpr bool kMtpSupported = false;      // speculative decoding
-inline constexpr bool kKvQuantSupported = false;  // cache_type_k, cache_type_v
+inline constexpr bool kMtpSupported = false;     // speculative decoding
+inline constexpr bool kKvQuantSupported = true;  // cache_type_k, cache_type_v
 inline constexpr bool kEmbedSupported = false;
 inline constexpr bool kEotSupported = false;
 

@@ -22,7 +22,7 @@ SUPPORTED = {
     "llm_stream_supported": 1,
     "tokenize_supported": 1,
     "llm_mtp_supported": 0,
-    "llm_kv_quant_supported": 0,
+    "llm_kv_quant_supported": 1,
     "embed_supported": 0,
     "llm_eot_supported": 0,
     "tts_stream_supported": 0,
