@@ -331,12 +331,49 @@ class Stream(Iterator[Chunk]):
         self._stop = StopStrings(stop)
         self._timings = Timings(open=opened_in)
         self._started = 0.0
+        # Of threads that read the same stream, one at a time: they share the stop strings and the clock.
+        self._turn = threading.Lock()
         self._final: Stats | None = None
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Chunk:
+        with self._turn:
+            return self._next()
+
+    def cancel(self) -> None:
+        """Ends the generation, from any thread: a `next` in progress raises `Cancelled` within one step."""
+        self._native.cancel()
+
+    def close(self) -> None:
+        """Ends the stream and frees its memory. Closing twice is fine."""
+        if self._final is None:
+            # First, so that nobody waits for what another thread is in.
+            self._native.cancel()
+            self._end("cancelled")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def stats(self) -> Stats:
+        """The figures so far, or those of the end."""
+        return self._final or _stats(self._native)
+
+    @property
+    def timings(self) -> Timings:
+        """Where the time went so far."""
+        return self._timings
+
+    def __repr__(self) -> str:
+        state = self._final.stop_reason if self._final else "open"
+        return f"<Stream {state}, {len(self._prompt)} prompt tokens>"
+
+    def _next(self) -> Chunk:
         if self._final is not None:
             raise StopIteration
         try:
@@ -364,34 +401,6 @@ class Stream(Iterator[Chunk]):
             failed = isinstance(error, ElizaError) and not isinstance(error, Cancelled)
             self._end("error" if failed else "cancelled")
             raise
-
-    def cancel(self) -> None:
-        """Ends the generation, from any thread: a `next` in progress raises `Cancelled` within one step."""
-        self._native.cancel()
-
-    def close(self) -> None:
-        """Ends the stream and frees its memory. Closing twice is fine."""
-        self._end("cancelled")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    @property
-    def stats(self) -> Stats:
-        """The figures so far, or those of the end."""
-        return self._final or _stats(self._native)
-
-    @property
-    def timings(self) -> Timings:
-        """Where the time went so far."""
-        return self._timings
-
-    def __repr__(self) -> str:
-        state = self._final.stop_reason if self._final else "open"
-        return f"<Stream {state}, {len(self._prompt)} prompt tokens>"
 
     def _prefill(self) -> None:
         self._started = time.perf_counter()

@@ -218,6 +218,37 @@ def test_closing_while_others_read(fake, engine):
     assert fake.live_sessions() == 0
 
 
+def test_closing_does_not_wait_for_a_long_prompt(fake, engine):
+    import elizainference as eliza
+
+    reading, cancelled = threading.Event(), threading.Event()
+
+    def prefill(session, *arguments) -> int:
+        reading.set()
+        return -7 if cancelled.wait(60) else -4
+
+    def cancel(session) -> int:
+        cancelled.set()
+        return 0
+
+    fake.script(prefill=prefill, cancel=cancel)
+    stream = engine.stream([97])
+    ends: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            next(stream)
+        except eliza.ElizaError as error:
+            ends.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    reading.wait()
+    stream.close()
+    thread.join()
+    assert [end.status for end in ends] == [-7]
+
+
 def test_an_exception_of_a_backend_is_an_error(fake, engine):
     import elizainference as eliza
 
