@@ -91,9 +91,8 @@ std::unique_ptr<Library> open_library(const std::string& path, std::string* why)
   auto library = std::make_unique<Library>();
   library->path = path;
   std::string missing;
-#define ELIZA_FIND(name)                                                            \
-  library->name = reinterpret_cast<decltype(&eliza_inference_##name)>(              \
-      dlsym(handle, "eliza_inference_" #name));                                     \
+#define ELIZA_FIND(name)                                                                                        \
+  library->name = reinterpret_cast<decltype(&eliza_inference_##name)>(dlsym(handle, "eliza_inference_" #name)); \
   if (library->name == nullptr) missing += missing.empty() ? #name : ", " #name;
   ELIZA_FUNCTIONS(ELIZA_FIND)
 #undef ELIZA_FIND
@@ -199,8 +198,8 @@ class Stream {
       const py::gil_scoped_release release;
       OwnedString error;
       text[0] = '\0';
-      status = library().llm_stream_next(handle(), tokens, 64, &count, text, sizeof text, &drafted, &accepted,
-                                         error.out());
+      status =
+          library().llm_stream_next(handle(), tokens, 64, &count, text, sizeof text, &drafted, &accepted, error.out());
       check(status, error);
     }
     py::tuple ids(count);
@@ -266,11 +265,11 @@ class Context {
   }
 
   Holder<Stream> open(int32_t max_tokens, float temperature, float top_p, int32_t top_k, float repeat_penalty,
-                               int32_t slot_id, const std::optional<std::string>& prompt_cache_key, int32_t draft_min,
-                               int32_t draft_max, const std::optional<std::string>& mtp_drafter_path,
-                               const std::optional<std::string>& gbnf_grammar, bool disable_thinking,
-                               int32_t n_gpu_layers, const std::optional<std::string>& cache_type_k,
-                               const std::optional<std::string>& cache_type_v, int32_t context_size) {
+                      int32_t slot_id, const std::optional<std::string>& prompt_cache_key, int32_t draft_min,
+                      int32_t draft_max, const std::optional<std::string>& mtp_drafter_path,
+                      const std::optional<std::string>& gbnf_grammar, bool disable_thinking, int32_t n_gpu_layers,
+                      const std::optional<std::string>& cache_type_k, const std::optional<std::string>& cache_type_v,
+                      int32_t context_size) {
     if (context_size != 0 && library().abi < 15) {
       throw StatusError(ELIZA_ERR_INVALID_ARG,
                         "context_size needs a library of ABI 15; " + library().path + " is of ABI 12");
@@ -383,8 +382,8 @@ PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
            py::arg("context_size"), ReleaseGil())
       .def("tokenize", &Context::tokenize, py::arg("text"), py::arg("add_special"), py::arg("parse_special"),
            ReleaseGil())
-      .def("detokenize", &Context::detokenize, py::arg("tokens"), py::arg("remove_special"),
-           py::arg("unparse_special"), ReleaseGil())
+      .def("detokenize", &Context::detokenize, py::arg("tokens"), py::arg("remove_special"), py::arg("unparse_special"),
+           ReleaseGil())
       .def("model_meta", &Context::model_meta, py::arg("key"), ReleaseGil())
       .def("backend_report", &Context::backend_report, ReleaseGil())
       .def("close", &Context::close, ReleaseGil());
