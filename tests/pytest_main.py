@@ -5,6 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
+# A sanitizer's runtime has to be in the process before the library it watches: .bazelrc names it. Not
+# in LD_PRELOAD at once, because Bazel's own shell scripts around a test do not survive all of them.
+if runtime := os.environ.pop("SANITIZER_RUNTIME", None):
+    os.environ["LD_PRELOAD"] = runtime
+    os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")  # What Python never frees is no leak of ours.
+    os.execv(sys.executable, sys.orig_argv)
+
 # Set before pytest is imported: what happens to be installed on the machine must not take part.
 os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
 
