@@ -76,15 +76,15 @@ Error nobody_serves(const std::string& bundle_dir, const eliza_llm_stream_config
 
 }  // namespace
 
-OpenedSession open_session(EliInferenceContext* context, const std::string& bundle_dir,
-                           const eliza_llm_stream_config_t& config) {
+OpenedSession open_session(EliInferenceContext* handle, Context& context, const eliza_llm_stream_config_t& config) {
+  const std::string& bundle_dir = context.bundle_dir();
   LlmBackendFactory* const factory = select(bundle_dir, &config);
   if (factory == nullptr) {
     if (!has_gguf(bundle_dir)) throw nobody_serves(bundle_dir, &config);
-    return {kLlamaCpp, llama_cpp::open(bundle_dir, config)};
+    return {kLlamaCpp, context.llama_cpp().open(config)};
   }
   Message error;
-  std::unique_ptr<LlmBackendSession> session(factory->open(context, &config, error.out()));
+  std::unique_ptr<LlmBackendSession> session(factory->open(handle, &config, error.out()));
   const std::string name = factory->name();
   if (session == nullptr) {
     throw Error(ELIZA_ERR_FFI_FAULT, error ? error.text() : name + " opened no stream, and gave no reason");

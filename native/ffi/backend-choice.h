@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "native/ffi/context.h"
 #include "native/include/eliza-inference-ffi.h"
 #include "native/seam/llm-backend.h"
 #include "native/text/tokenizer.h"
@@ -16,9 +17,8 @@ struct OpenedSession {
 };
 
 // A session on the backend chosen for this bundle and config. Throws Error, which says why no backend could serve where
-// none could.
-OpenedSession open_session(EliInferenceContext* context, const std::string& bundle_dir,
-                           const eliza_llm_stream_config_t& config);
+// none could. `handle` is that of `context`, for the backends that ask for it.
+OpenedSession open_session(EliInferenceContext* handle, Context& context, const eliza_llm_stream_config_t& config);
 
 // The bundle's tokenizer: that of its GGUF where it holds one, whoever will answer its streams (a bundle has one
 // vocabulary, and this is the cheap way to it), else that of the backend chosen for it. Throws Error.

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "native/backends/llama_cpp/llama-cpp.h"
 #include "native/ffi/handle-table.h"
 #include "native/include/eliza-inference-ffi.h"
 #include "native/text/tokenizer.h"
@@ -14,15 +15,19 @@ namespace eliza {
 
 class Context final : public HandleObject {
  public:
-  explicit Context(std::string bundle_dir) : bundle_dir_(std::move(bundle_dir)) {}
+  explicit Context(std::string bundle_dir) : bundle_dir_(std::move(bundle_dir)), llama_cpp_(bundle_dir_) {}
 
   const std::string& bundle_dir() const { return bundle_dir_; }
+
+  // The in-tree backend, for whatever of the bundle it serves.
+  llama_cpp::Engine& llama_cpp() { return llama_cpp_; }
 
   // The bundle's vocabulary, loaded at the first call. Throws Error.
   std::shared_ptr<const Tokenizer> tokenizer();
 
  private:
   const std::string bundle_dir_;
+  llama_cpp::Engine llama_cpp_;
   std::mutex tokenizer_mutex_;
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
@@ -34,6 +39,7 @@ class ContextPin {
       : pin_(handle_table().pin(HandleKind::kContext, reinterpret_cast<uintptr_t>(handle))) {}
 
   Context* operator->() const { return static_cast<Context*>(pin_.object()); }
+  Context& operator*() const { return *operator->(); }
 
  private:
   HandleTable::Pin pin_;

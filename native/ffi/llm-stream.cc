@@ -40,6 +40,7 @@ std::string stats_json(const std::string& backend, const LlmSessionStats& stats)
       {"device", stats.device},
       {"stop_reason", stats.stop_reason},
       {"prompt_tokens", stats.prompt_tokens},
+      {"reused_tokens", stats.reused_tokens},
       {"generated_tokens", stats.generated_tokens},
       {"drafted_tokens", stats.drafted_tokens},
       {"accepted_tokens", stats.accepted_tokens},
@@ -65,7 +66,7 @@ EliLlmStream* eliza_inference_llm_stream_open(EliInferenceContext* context, cons
   return eliza::guard_pointer<EliLlmStream>(out_error, [&] {
     eliza::ContextPin pin(context);
     eliza::validate_stream_config(config);
-    eliza::OpenedSession opened = eliza::open_session(context, pin->bundle_dir(), *config);
+    eliza::OpenedSession opened = eliza::open_session(context, *pin, *config);
     auto stream = std::make_unique<eliza::LlmStream>(std::move(opened.backend), std::move(opened.session));
     const uintptr_t id = eliza::handle_table().add(eliza::HandleKind::kLlmStream, std::move(stream),
                                                    reinterpret_cast<uintptr_t>(context));

@@ -1,4 +1,5 @@
 // Entry points: the model's vocabulary and metadata, and what else is asked of a context and not of a stream.
+#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <optional>
@@ -81,23 +82,43 @@ int eliza_inference_json_schema_to_gbnf(const char* schema, char** out_gbnf, cha
 
 int eliza_inference_embed_supported(void) { return eliza::kEmbedSupported; }
 
-int eliza_inference_embed(EliInferenceContext* context, const char*, size_t, int, float*, size_t, int* out_dim,
-                          char** out_error) {
+int eliza_inference_embed(EliInferenceContext* context, const char* text, size_t text_len, int pooling, float* out,
+                          size_t out_cap, int* out_dim, char** out_error) {
   eliza::clear(out_dim);
-  return eliza::guard(out_error, [&]() -> int {
+  return eliza::guard(out_error, [&] {
     eliza::ContextPin pin(context);
-    throw eliza::Error(ELIZA_ERR_NOT_IMPLEMENTED,
-                       "this build computes no embeddings; eliza_inference_embed_supported() tells");
+    eliza::require_array(text, text_len, "text", "text_len");
+    eliza::require(out_dim, "out_dim");
+    eliza::require_array(out, out_cap, "out", "out_cap");
+    const std::vector<float> embedding = pin->llama_cpp().embed(std::string_view(text, text_len), pooling);
+    *out_dim = static_cast<int>(embedding.size());
+    if (embedding.size() > out_cap) {
+      throw eliza::Error(ELIZA_ERR_INVALID_ARG, "out_cap is " + std::to_string(out_cap) + ", and an embedding has " +
+                                                    std::to_string(embedding.size()) + " floats");
+    }
+    std::copy(embedding.begin(), embedding.end(), out);
+    return ELIZA_OK;
   });
 }
 
 int eliza_inference_llm_eot_supported(void) { return eliza::kEotSupported; }
 
-int eliza_inference_llm_eot_score(EliInferenceContext* context, const int32_t*, size_t, int32_t, float*, int32_t*,
-                                  float*, char** out_error) {
-  return eliza::guard(out_error, [&]() -> int {
+int eliza_inference_llm_eot_score(EliInferenceContext* context, const int32_t* token_ids, size_t num_tokens,
+                                  int32_t target_token, float* out_probability, int32_t* out_top_token,
+                                  float* out_top_probability, char** out_error) {
+  eliza::clear(out_probability);
+  eliza::clear(out_top_token);
+  eliza::clear(out_top_probability);
+  return eliza::guard(out_error, [&] {
     eliza::ContextPin pin(context);
-    throw eliza::Error(ELIZA_ERR_NOT_IMPLEMENTED,
-                       "this build scores no end of turn; eliza_inference_llm_eot_supported() tells");
+    eliza::require(token_ids, "token_ids");
+    eliza::require(out_probability, "out_probability");
+    eliza::require(out_top_token, "out_top_token");
+    eliza::require(out_top_probability, "out_top_probability");
+    const eliza::llama_cpp::TurnScore score = pin->llama_cpp().eot_score(token_ids, num_tokens, target_token);
+    *out_probability = score.target_probability;
+    *out_top_token = score.top_token;
+    *out_top_probability = score.top_probability;
+    return ELIZA_OK;
   });
 }

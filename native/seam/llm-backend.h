@@ -24,6 +24,7 @@ struct LlmSessionStats {
   std::string device;            // "cpu", "Metal", an NPU's name
   std::string stop_reason;       // "", "end_of_generation", "max_tokens", "context_full", "cancelled"
   int64_t prompt_tokens = 0;     // prefilled since the last reset
+  int64_t reused_tokens = 0;     // of these, found in a warm KV cache (prompt_cache_key)
   int64_t generated_tokens = 0;  // returned by next since the last reset
   int64_t drafted_tokens = 0;    // speculative tokens since the last reset
   int64_t accepted_tokens = 0;

@@ -88,22 +88,37 @@ void Context::decode() {
   }
 }
 
+size_t Context::decode_prompt(const llama_token* tokens, size_t count) {
+  const size_t most = std::min(tokens_.size(), count - 1);
+  const size_t shared = static_cast<size_t>(std::mismatch(tokens, tokens + most, tokens_.begin()).first - tokens);
+  const size_t kept = truncate(shared);
+  append(tokens + kept, count - kept);
+  decode();
+  return kept;
+}
+
 float* Context::logits() const {
   float* logits = llama_get_logits_ith(context_.get(), -1);
   if (logits == nullptr) throw Error(ELIZA_ERR_FFI_FAULT, "llama.cpp has no logits for the last token; reset the stream");
   return logits;
 }
 
-// Removes the positions from `count` on. Whether the memory can go on from there: llama.cpp says yes for a sliding
-// window that no longer holds the positions before `count`, and then continues without them.
-bool Context::forget_after(size_t count) {
+// Whether the memory holds all that a token at position `count` attends to, and nothing from there on.
+bool Context::can_continue_at(size_t count) const {
   llama_memory_t memory = llama_get_memory(context_.get());
   const llama_pos end = static_cast<llama_pos>(count);
-  if (count == 0 || !llama_memory_seq_rm(memory, kSequence, end, -1)) return false;
   const llama_pos window = std::max(0, llama_model_n_swa(model_->get()));
   const llama_pos needed = window > 0 ? std::max(0, end - window) : 0;
   return llama_memory_seq_pos_max(memory, kSequence) == end - 1 &&
          llama_memory_seq_pos_min(memory, kSequence) <= needed;
+}
+
+// Removes the positions from `count` on. False where the memory cannot go on from there: of a sliding window that no
+// longer holds the positions before `count`, llama.cpp would say that it can, and continue without them.
+bool Context::forget_after(size_t count) {
+  return count > 0 &&
+         llama_memory_seq_rm(llama_get_memory(context_.get()), kSequence, static_cast<llama_pos>(count), -1) &&
+         can_continue_at(count);
 }
 
 size_t Context::truncate(size_t count) {
@@ -117,6 +132,65 @@ size_t Context::truncate(size_t count) {
   }
   tokens_.resize(count);
   return count;
+}
+
+SlotIdentity Context::slot_identity() const {
+  SlotIdentity identity;
+  identity.model = model_->header().fingerprint;
+  identity.runtime = LLAMA_STATE_SEQ_VERSION;
+  for (const char* c = llama_version(); *c != '\0'; ++c) identity.runtime = identity.runtime * 31 + static_cast<unsigned char>(*c);
+  identity.type_k = static_cast<uint32_t>(options_.cache_types.k);
+  identity.type_v = static_cast<uint32_t>(options_.cache_types.v);
+  return identity;
+}
+
+SavedContext Context::save() const {
+  SavedContext saved;
+  saved.tokens = tokens_;
+  saved.decoded = decoded_;
+  saved.visible = tokens_.size();
+  if (decoded_ == 0) return saved;  // llama.cpp has failed on states of nothing (#9173, #14434)
+  const CallScope scope;
+  saved.state.resize(llama_state_seq_get_size(context_.get(), kSequence));
+  const size_t size = llama_state_seq_get_data(context_.get(), saved.state.data(), saved.state.size(), kSequence);
+  if (size != saved.state.size()) {
+    throw Error(ELIZA_ERR_FFI_FAULT, "llama.cpp cannot save the state of the context (" + scope.reason() + ")");
+  }
+  return saved;
+}
+
+// Whether the memory is now that of `saved`.
+bool Context::load(const SavedContext& saved) {
+  const CallScope scope;
+  try {
+    llama_memory_clear(llama_get_memory(context_.get()), /*data=*/false);
+    if (saved.decoded == 0) return saved.state.empty();
+    const size_t size =
+        llama_state_seq_set_data(context_.get(), saved.state.data(), saved.state.size(), kSequence);
+    return size == saved.state.size() && can_continue_at(saved.decoded);
+  } catch (const std::exception&) {  // an assertion that the state failed
+    return false;
+  }
+}
+
+void Context::restore(const SavedContext& saved) {
+  if (saved.tokens.size() > options_.capacity) {
+    throw Error(ELIZA_ERR_INVALID_ARG, "the slot holds " + std::to_string(saved.tokens.size()) +
+                                           " tokens, more than this context's " + std::to_string(options_.capacity) +
+                                           "; open the stream with a larger context_size. Nothing was restored");
+  }
+  const SavedContext before = save();
+  if (!load(saved)) {
+    if (!load(before)) {  // cannot be, since it has just been saved; but then nothing is what remains
+      llama_memory_clear(llama_get_memory(context_.get()), /*data=*/false);
+      tokens_.clear();
+      decoded_ = 0;
+    }
+    throw Error(ELIZA_ERR_INVALID_ARG, "llama.cpp does not accept the slot's state; nothing was restored");
+  }
+  tokens_ = saved.tokens;
+  tokens_.reserve(options_.capacity);
+  decoded_ = saved.decoded;
 }
 
 // After a decode that failed half-way: what is in the memory is what counts.

@@ -10,6 +10,7 @@
 #include "llama.h"
 #include "native/backends/llama_cpp/kv-cache.h"
 #include "native/backends/llama_cpp/model-cache.h"
+#include "native/backends/llama_cpp/slot-file.h"
 
 namespace eliza::llama_cpp {
 
@@ -25,12 +26,19 @@ class Context {
     CacheTypes cache_types;
     int32_t threads = 1;
     uint32_t max_outputs = 1;  // rows of logits that one decode may ask for
+
+    bool operator==(const Options& other) const {
+      return capacity == other.capacity && cache_types.k == other.cache_types.k &&
+             cache_types.v == other.cache_types.v && threads == other.threads && max_outputs == other.max_outputs;
+    }
   };
 
   // Throws Error where the model cannot generate text, or llama.cpp cannot set up a context.
   Context(std::shared_ptr<const Model> model, const Options& options);
 
   const Model& model() const { return *model_; }
+  const Options& options() const { return options_; }
+  uint64_t bytes() const { return cache_bytes(*model_, options_.capacity, options_.cache_types); }
   const std::vector<llama_token>& tokens() const { return tokens_; }
   size_t decoded() const { return decoded_; }
   size_t capacity() const { return options_.capacity; }
@@ -44,6 +52,11 @@ class Context {
   // decoded.
   void decode();
 
+  // Replaces the contents by a prompt, of which the longest prefix that they share is not decoded again. Returns its
+  // length. At least the last token is decoded, so that there are logits. Throws as decode; the caller has checked the
+  // ids, and that the prompt fits into capacity().
+  size_t decode_prompt(const llama_token* tokens, size_t count);
+
   // The logits after the last token, one per token of the vocabulary; the caller may change them. Valid until the next
   // decode or truncate.
   float* logits() const;
@@ -51,6 +64,14 @@ class Context {
   // Drops all but the first `count` tokens. Where the model's memory cannot drop a part (a sliding window has forgotten
   // what the kept tokens need, or the state is recurrent), everything goes. Returns how many tokens remain.
   size_t truncate(size_t count);
+
+  // A copy of the contents. `visible` is the caller's.
+  SavedContext save() const;
+
+  // The contents become those of `saved`, which has to come from a context of slot_identity(). Throws Error where it
+  // does not fit; the contents are then as they were.
+  void restore(const SavedContext& saved);
+  SlotIdentity slot_identity() const;
 
   // From any thread: decode throws ELIZA_ERR_CANCELLED until clear_cancel.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
@@ -67,6 +88,8 @@ class Context {
   };
 
   bool forget_after(size_t count);
+  bool can_continue_at(size_t count) const;
+  bool load(const SavedContext& saved);
   void resynchronise();
 
   std::shared_ptr<const Model> model_;

@@ -1,13 +1,21 @@
 #include "native/backends/llama_cpp/llama-cpp.h"
 
+#include <mutex>
+#include <utility>
+
+#include "native/backends/llama_cpp/embedder.h"
 #include "native/backends/llama_cpp/session.h"
 #include "native/backends/llama_cpp/tokenizer.h"
+#include "native/backends/llama_cpp/turn-scorer.h"
+#include "native/backends/llama_cpp/warm-cache.h"
 #include "native/base/error.h"
 #include "native/bundle/bundle.h"
 #include "third_party/llama_cpp/cpu-features.h"
 
 namespace eliza::llama_cpp {
 namespace {
+
+constexpr int32_t kNoGpuLayers = 0;  // no GPU backend is compiled in
 
 Artifact text_artifact(const std::string& bundle_dir) {
   const std::optional<Artifact> artifact = Bundle::open(bundle_dir).text_artifact(RuntimeClass::kLlamaCpp);
@@ -28,15 +36,51 @@ void check_host_cpu() {
                                              "--//platforms:cpu_level=baseline");
 }
 
-std::unique_ptr<LlmBackendSession> open(const std::string& bundle_dir, const eliza_llm_stream_config_t& config) {
-  check_host_cpu();
-  const Artifact artifact = text_artifact(bundle_dir);
-  return std::make_unique<Session>(acquire_model(artifact.path, /*n_gpu_layers=*/0), config, artifact.context_size);
-}
-
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& bundle_dir) {
   check_host_cpu();
   return std::make_shared<GgufTokenizer>(acquire_vocabulary(text_artifact(bundle_dir).path));
+}
+
+struct Engine::Parts {
+  const std::shared_ptr<WarmCache> warm_cache = std::make_shared<WarmCache>();
+  std::mutex mutex;
+  std::unique_ptr<Embedder> embedder;
+  std::unique_ptr<TurnScorer> scorer;
+};
+
+Engine::Engine(std::string bundle_dir) : bundle_dir_(std::move(bundle_dir)), parts_(std::make_unique<Parts>()) {}
+
+Engine::~Engine() = default;
+
+std::unique_ptr<LlmBackendSession> Engine::open(const eliza_llm_stream_config_t& config) {
+  check_host_cpu();
+  const Artifact artifact = text_artifact(bundle_dir_);
+  return std::make_unique<Session>(acquire_model(artifact.path, kNoGpuLayers), config, artifact.context_size,
+                                   SessionServices{parts_->warm_cache});
+}
+
+std::vector<float> Engine::embed(std::string_view text, int pooling) {
+  Embedder* const embedder = [&] {
+    const std::lock_guard<std::mutex> lock(parts_->mutex);
+    if (parts_->embedder == nullptr) {
+      check_host_cpu();
+      parts_->embedder = std::make_unique<Embedder>(acquire_model(text_artifact(bundle_dir_).path, kNoGpuLayers));
+    }
+    return parts_->embedder.get();
+  }();
+  return embedder->embed(text, pooling);
+}
+
+TurnScore Engine::eot_score(const int32_t* tokens, size_t num_tokens, int32_t target) {
+  TurnScorer* const scorer = [&] {
+    const std::lock_guard<std::mutex> lock(parts_->mutex);
+    if (parts_->scorer == nullptr) {
+      check_host_cpu();
+      parts_->scorer = std::make_unique<TurnScorer>(acquire_model(text_artifact(bundle_dir_).path, kNoGpuLayers));
+    }
+    return parts_->scorer.get();
+  }();
+  return scorer->score(tokens, num_tokens, target);
 }
 
 }  // namespace eliza::llama_cpp

@@ -1,9 +1,15 @@
 // The in-tree path: llama.cpp behind LlmBackendSession. The implicit fallback of the selector, so it has no factory.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "native/backends/llama_cpp/turn-score.h"
+#include "native/include/eliza-inference-ffi.h"
 #include "native/seam/llm-backend.h"
 #include "native/text/tokenizer.h"
 
@@ -13,12 +19,32 @@ namespace eliza::llama_cpp {
 // build to take instead.
 void check_host_cpu();
 
-// A session on the bundle's text/*.gguf. The weights are shared by all sessions (and tokenizers) of the process with the
-// same file and GPU layers, and freed with the last of them. Throws Error.
-std::unique_ptr<LlmBackendSession> open(const std::string& bundle_dir, const eliza_llm_stream_config_t& config);
-
 // The tokenizer of the bundle's text/*.gguf: the vocabulary of a loaded model, else one loaded without weights.
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& bundle_dir);
+
+// What a context of the C ABI keeps on llama.cpp: warm KV caches (docs/llama_cpp.md), and what embeds and scores, made
+// when first needed. Thread-safe. Functions throw Error.
+//
+// The weights are shared by everything in the process that has the same file and GPU layers, and freed with the last.
+class Engine {
+ public:
+  explicit Engine(std::string bundle_dir);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // A session on the bundle's text/*.gguf. It may outlive the engine.
+  std::unique_ptr<LlmBackendSession> open(const eliza_llm_stream_config_t& config);
+
+  // The contracts of eliza_inference_embed and eliza_inference_llm_eot_score.
+  std::vector<float> embed(std::string_view text, int pooling);
+  TurnScore eot_score(const int32_t* tokens, size_t num_tokens, int32_t target);
+
+ private:
+  struct Parts;
+  const std::string bundle_dir_;
+  const std::unique_ptr<Parts> parts_;
+};
 
 // The GBNF grammar that accepts what a JSON schema (as JSON text) does. Needs no model. Throws
 // Error(ELIZA_ERR_INVALID_ARG) where the text is no JSON, or holds what a grammar cannot express.

@@ -47,20 +47,46 @@ std::vector<std::string> check_options(const eliza_llm_stream_config_t& config) 
   std::vector<std::string> ignored;
   if (config.n_gpu_layers != 0) ignored.push_back("n_gpu_layers");
   if (drafts) ignored.push_back("draft_max");  // there is nothing to draft with
-  if (config.slot_id >= 0) ignored.push_back("slot_id");
-  if (config.prompt_cache_key != nullptr) ignored.push_back("prompt_cache_key");
   return ignored;
 }
 
 }  // namespace
 
 Session::Session(std::shared_ptr<const Model> model, const eliza_llm_stream_config_t& config,
-                 int32_t manifest_context_size)
+                 int32_t manifest_context_size, SessionServices services)
     : model_(std::move(model)),
       max_tokens_(config.max_tokens),
+      services_(std::move(services)),
       ignored_options_(check_options(config)),
-      context_(std::make_unique<Context>(model_, context_options(*model_, config, manifest_context_size))),
-      sampler_(model_->vocab(), sampling_settings(config), config.gbnf_grammar == nullptr ? "" : config.gbnf_grammar) {}
+      sampler_(model_->vocab(), sampling_settings(config), config.gbnf_grammar == nullptr ? "" : config.gbnf_grammar) {
+  if (config.prompt_cache_key != nullptr && config.slot_id >= 0) {
+    if (services_.warm_cache != nullptr) warm_key_ = {config.prompt_cache_key, config.slot_id};
+    else ignored_options_.push_back("prompt_cache_key");
+  }
+  open_context(context_options(*model_, config, manifest_context_size));
+}
+
+Session::~Session() {
+  if (!warm_key_ || context_ == nullptr) return;
+  try {
+    context_->clear_cancel();
+    services_.warm_cache->put(*warm_key_, std::move(context_));
+  } catch (const std::exception&) {
+    // Then the next session with this key starts cold.
+  }
+}
+
+void Session::open_context(const Context::Options& options) {
+  if (warm_key_) context_ = services_.warm_cache->take(*warm_key_, *model_, options);
+  warm_ = context_ != nullptr;
+  if (!warm_) context_ = std::make_unique<Context>(model_, options);
+}
+
+// For every call but the first prefill, a warm context is an empty one.
+void Session::forget_warm() {
+  if (warm_) context_->truncate(0);
+  warm_ = false;
+}
 
 int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_error) {
   return guard(out_error, [&] {
@@ -69,7 +95,7 @@ int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_err
       throw Error(ELIZA_ERR_INVALID_ARG, "prefill got no tokens: pass at least one");
     }
     check_tokens(model_->vocab(), token_ids, num_tokens);
-    const size_t room = context_->room() + stream_.waiting();
+    const size_t room = warm_ ? context_->capacity() : context_->room() + stream_.waiting();
     if (num_tokens > room) {
       throw Error(ELIZA_ERR_INVALID_ARG,
                   "the prompt has " + std::to_string(num_tokens) + " tokens, but only " + std::to_string(room) +
@@ -78,8 +104,13 @@ int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_err
     }
     drop_undelivered();
     const Stopwatch stopwatch(&counters_.prefill_ms);
-    context_->append(token_ids, num_tokens);
-    context_->decode();
+    if (warm_) {
+      warm_ = false;
+      counters_.reused_tokens += static_cast<int64_t>(context_->decode_prompt(token_ids, num_tokens));
+    } else {
+      context_->append(token_ids, num_tokens);
+      context_->decode();
+    }
     counters_.prompt_tokens += static_cast<int64_t>(num_tokens);
     sampler_.begin_generation();
     stream_.begin(max_tokens_);
@@ -135,7 +166,7 @@ int Session::cancel() {
 }
 
 void Session::restart(size_t n_keep) {
-  drop_undelivered();
+  forget_warm();
   context_->truncate(n_keep);
   stream_.reset();
   sampler_.restart();
@@ -152,10 +183,34 @@ int Session::reset() {
 
 int Session::reset_keep(int32_t n_keep) {
   const int status = guard(nullptr, [&] {
+    drop_undelivered();
     restart(static_cast<size_t>(std::max(0, n_keep)));
     return static_cast<int>(context_->tokens().size());
   });
   return std::max(status, 0);
+}
+
+int Session::save_slot(const char* filename, char** out_error) {
+  return guard(out_error, [&] {
+    context_->throw_if_cancelled();
+    forget_warm();
+    SavedContext saved = context_->save();
+    saved.visible -= stream_.waiting();
+    write_slot_file(filename, context_->slot_identity(), saved);
+    return ELIZA_OK;
+  });
+}
+
+int Session::restore_slot(const char* filename, char** out_error) {
+  return guard(out_error, [&] {
+    context_->throw_if_cancelled();
+    forget_warm();
+    const SavedContext saved = read_slot_file(filename, context_->slot_identity());
+    check_tokens(model_->vocab(), saved.tokens.data(), saved.tokens.size());
+    context_->restore(saved);
+    restart(saved.visible);
+    return ELIZA_OK;
+  });
 }
 
 int Session::set_seed(uint64_t seed) {
@@ -169,7 +224,7 @@ LlmSessionStats Session::stats() const {
   LlmSessionStats stats = counters_;
   stats.device = "cpu";
   stats.stop_reason = context_->cancelled() ? "cancelled" : stop_reason_name(stream_.stop_reason());
-  stats.kv_used = static_cast<int64_t>(context_->tokens().size());
+  stats.kv_used = warm_ ? 0 : static_cast<int64_t>(context_->tokens().size());
   stats.kv_capacity = static_cast<int64_t>(context_->capacity());
   stats.ignored_options = ignored_options_;
   return stats;

@@ -3,20 +3,29 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "native/backends/llama_cpp/context.h"
 #include "native/backends/llama_cpp/sampler.h"
+#include "native/backends/llama_cpp/warm-cache.h"
 #include "native/seam/llm-backend.h"
 #include "native/text/token-stream.h"
 
 namespace eliza::llama_cpp {
 
+// What a session takes from, and leaves to, the context of the C ABI that it is opened on.
+struct SessionServices {
+  std::shared_ptr<WarmCache> warm_cache;  // null: prompt_cache_key is ignored
+};
+
 class Session final : public LlmBackendSession, private TokenSource {
  public:
   // `manifest_context_size`: the manifest's ctx, 0 where it has none. Throws Error.
-  Session(std::shared_ptr<const Model> model, const eliza_llm_stream_config_t& config, int32_t manifest_context_size);
+  Session(std::shared_ptr<const Model> model, const eliza_llm_stream_config_t& config, int32_t manifest_context_size,
+          SessionServices services = {});
+  ~Session() override;
 
   int prefill(const int32_t* token_ids, size_t num_tokens, char** out_error) override;
   int next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out, char* text_out, size_t text_cap,
@@ -24,18 +33,25 @@ class Session final : public LlmBackendSession, private TokenSource {
   int cancel() override;
   int reset() override;
   int reset_keep(int32_t n_keep) override;
+  int save_slot(const char* filename, char** out_error) override;
+  int restore_slot(const char* filename, char** out_error) override;
   int set_seed(uint64_t seed) override;
   LlmSessionStats stats() const override;
 
  private:
   Step step(size_t limit, std::vector<DecodedToken>* out) override;
+  void open_context(const Context::Options& options);
+  void forget_warm();
   void drop_undelivered();
   void restart(size_t n_keep);
 
   std::shared_ptr<const Model> model_;
   int32_t max_tokens_;
+  SessionServices services_;
+  std::optional<WarmCache::Key> warm_key_;
   std::vector<std::string> ignored_options_;
   std::unique_ptr<Context> context_;
+  bool warm_ = false;  // the context holds what an earlier session left: a prompt may share a prefix with it
   Sampler sampler_;
   TokenStream stream_{this};
   LlmSessionStats counters_;  // tokens and times since the last reset; stats() adds the rest
