@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "native/base/error.h"
 #include "native/text/utf8-gate.h"
 
 namespace eliza {
@@ -14,6 +15,10 @@ namespace {
 constexpr char kLlamaCpp[] = "llama.cpp";
 constexpr int kLlamaCppRank = 0;
 
+// What an error message shows of a value that is longer: enough to recognise it by. Paths differ at their ends.
+constexpr size_t kMaxNameBytes = 80;
+constexpr size_t kMaxPathBytes = 4096;
+
 std::string_view trimmed(std::string_view text) {
   constexpr char kAsciiSpace[] = " \t\n\v\f\r";
   const size_t begin = text.find_first_not_of(kAsciiSpace);
@@ -21,11 +26,10 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kAsciiSpace) - begin + 1);
 }
 
-// `value` between quotes, fit to be read: whole characters, control characters as \xNN, not longer than a line.
-std::string quoted(std::string_view value) {
-  constexpr size_t kMaxBytes = 80;
+// `value` between quotes, fit to be read: whole characters, control characters as \xNN, cut behind `max_bytes`.
+std::string quoted(std::string_view value, size_t max_bytes) {
   constexpr char kHex[] = "0123456789abcdef";
-  size_t shown = std::min(value.size(), kMaxBytes);
+  size_t shown = std::min(value.size(), max_bytes);
   if (shown < value.size()) {
     while (shown > 0 && (value[shown] & 0xC0) == 0x80) --shown;  // not inside a character
   }
@@ -86,7 +90,7 @@ std::string nearest_name(std::string_view value, const std::vector<BackendRow>& 
     const std::string name = squashed(row.name);
     const bool begins = given.size() >= 3 && name.compare(0, given.size(), given) == 0;
     const size_t edits = begins ? 1 : edit_distance(given, name);
-    // Half of a short name may be wrong before it is another word.
+    // Not everything: from "x", two edits lead to any name of two letters.
     if (edits < fewest && edits < given.size()) {
       fewest = edits;
       nearest = row.name;
@@ -100,11 +104,14 @@ void add_reason(std::string* reason, std::string_view addition) {
   *reason += addition;
 }
 
-// The answer to one question. Factories are other people's code: whatever they throw is a no and, as text, a reason.
+// The answer to one question. Factories are other people's code: whatever they throw is a no and, as text, a reason. An
+// Error is worded for users already.
 template <typename Question>
 bool ask(const char* function, const Question& question, std::string* reason) {
   try {
     return question();
+  } catch (const Error& error) {
+    add_reason(reason, to_valid_utf8(error.what()));
   } catch (const std::exception& error) {
     add_reason(reason, std::string(function) + " failed: " + to_valid_utf8(error.what()));
   } catch (...) {
@@ -267,7 +274,8 @@ class Selector {
     } else if (wanted->factory == nullptr) {
       refuse("but " + wanted->name + " is " + wanted->reason);
     } else if (wanted->can_serve == false) {
-      refuse("but " + wanted->name + " cannot serve " + quoted(request_.bundle.directory) + ": " + wanted->reason);
+      refuse("but " + wanted->name + " cannot serve " + quoted(request_.bundle.directory, kMaxPathBytes) + ": " +
+             wanted->reason);
     } else if (wanted->available == false) {
       refuse("but " + wanted->name + " is not available: " + wanted->reason);
     } else {
@@ -295,8 +303,8 @@ class Selector {
       const bool usable = row.factory != nullptr || &row == &decision_.backends.front();
       (usable ? valid : absent).push_back(row.name);
     }
-    std::string message = "ELIZA_LLM_BACKEND is " + quoted(*request_.env_value) + ", " + why;
-    if (message.back() != '?') message += '.';
+    std::string message = "ELIZA_LLM_BACKEND is " + quoted(*request_.env_value, kMaxNameBytes) + ", " + why;
+    if (message.back() != '?' && message.back() != '.') message += '.';
     message += " Valid names: " + joined(valid) + ".";
     if (!absent.empty()) message += " Not in this build: " + joined(absent) + ".";
     fail(message + " Unset it to let the library choose.");
