@@ -14,10 +14,11 @@ constexpr char kNoRuntime[] =
     "this version of the library recognises MLX models but does not link MLX to run them; use llama.cpp with a "
     "text/*.gguf";
 
+bool has_model(const Bundle& bundle) { return bundle.text_artifact(RuntimeClass::kMlx).has_value(); }
+
 // What is wrong with the bundle's MLX model; empty where there is a good one.
-std::string find_fault(const char* bundle_dir) {
-  const Bundle bundle = Bundle::open(bundle_dir);
-  if (bundle.text_artifact(RuntimeClass::kMlx)) return {};
+std::string find_fault(const Bundle& bundle) {
+  if (has_model(bundle)) return {};
   const std::vector<std::string> coreml = bundle.coreml_packages();
   if (!coreml.empty()) return coreml.front() + " is a CoreML package, and no CoreML runtime is in this build";
   return "the bundle holds no MLX model: no directory in text/, nor text/ itself, has a config.json and *.safetensors";
@@ -30,10 +31,10 @@ class Factory final : public LlmBackendFactory {
   bool available() const override { return false; }
 
   // An ambiguous or broken bundle throws, and the selector shows the message.
-  bool can_serve(const char* bundle_dir) const override { return find_fault(bundle_dir).empty(); }
+  bool can_serve(const char* bundle_dir) const override { return has_model(Bundle::open(bundle_dir)); }
 
   std::string explain(const char* bundle_dir) const override {
-    const std::string fault = find_fault(bundle_dir);
+    const std::string fault = find_fault(Bundle::open(bundle_dir));
     return fault.empty() ? kNoRuntime : fault + "; besides, " + kNoRuntime;
   }
 
