@@ -161,13 +161,12 @@ int eliza_inference_llm_backend_report(EliInferenceContext* context, char** out_
   });
 }
 
-int eliza_inference_set_verifier_callback(EliInferenceContext* context, eliza_verifier_callback_t callback, void*,
-                                          char** out_error) {
+int eliza_inference_set_verifier_callback(EliInferenceContext* context, eliza_verifier_callback_t callback,
+                                          void* user_data, char** out_error) {
   return eliza::guard(out_error, [&] {
     eliza::ContextPin pin(context);
-    if (callback == nullptr) return ELIZA_OK;  // there is none to take away
-    throw eliza::Error(ELIZA_ERR_NOT_IMPLEMENTED,
-                       "this build does not draft speculatively, so a verifier callback would never be called; "
-                       "eliza_inference_llm_mtp_supported() tells");
+    // The only backend that drafts.
+    pin->llama_cpp().set_verifier_callback(callback, user_data);
+    return ELIZA_OK;
   });
 }

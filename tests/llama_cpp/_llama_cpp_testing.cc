@@ -167,7 +167,7 @@ std::pair<std::vector<int32_t>, std::vector<int32_t>> draw_both(const Model& mod
     llama_sampler_accept(chain, drawn.second.back());
 
     std::vector<float> logits = row;
-    drawn.first.push_back(sampler.sample(logits.data(), context));
+    drawn.first.push_back(sampler.sample(logits.data(), context.data(), context.size()));
     if (logits != row) throw std::runtime_error("the sampler changed the logits");
     context.push_back(drawn.second.back());
   }

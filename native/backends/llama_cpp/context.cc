@@ -5,6 +5,7 @@
 
 #include "native/backends/llama_cpp/runtime.h"
 #include "native/base/error.h"
+#include "src/llama-ext.h"
 
 namespace eliza::llama_cpp {
 namespace {
@@ -23,7 +24,7 @@ void check_generates(const Model& model) {
 }  // namespace
 
 Context::Context(std::shared_ptr<const Model> model, const Options& options)
-    : model_(std::move(model)), options_(options), no_outputs_(kPrefillChunk, 0) {
+    : model_(std::move(model)), options_(options), no_outputs_(kPrefillChunk, 0), all_outputs_(1 + options.max_drafts, 1) {
   check_generates(*model_);
   // Reserved, so that appending a token later cannot fail between two states.
   tokens_.reserve(options_.capacity);
@@ -35,7 +36,7 @@ Context::Context(std::shared_ptr<const Model> model, const Options& options)
   params.n_seq_max = 1;
   // llama.cpp sizes its work buffers for this many rows of logits; its default, one per token of a batch, is 512 MB for
   // a vocabulary of 262,144.
-  params.n_outputs_max = options_.max_outputs;
+  params.n_outputs_max = 1 + options_.max_drafts;
   params.n_threads = options_.threads;
   params.n_threads_batch = options_.threads;
   params.type_k = options_.cache_types.k;
@@ -54,6 +55,7 @@ Context::Context(std::shared_ptr<const Model> model, const Options& options)
                 "llama.cpp cannot set up a context of " + std::to_string(options_.capacity) + " tokens for " +
                     model_->path() + " (" + scope.reason() + "); try a smaller context_size");
   }
+  if (options_.keep_hidden) llama_set_embeddings_nextn(context_.get(), /*value=*/true, /*masked=*/true);
   if (options_.threads > 1) {
     // Without one, llama.cpp starts and ends its threads at every token. Between tokens they sleep (poll 0): spinning
     // would take the cores from whoever consumes the text.
@@ -88,6 +90,26 @@ void Context::decode() {
   }
 }
 
+void Context::decode_drafts(const std::vector<llama_token>& drafts) {
+  const CallScope scope(CallScope::Asserts::kAbort);
+  const size_t before = tokens_.size();
+  append(drafts.data(), drafts.size());
+  const size_t count = tokens_.size() - decoded_;
+  llama_batch batch = llama_batch_get_one(tokens_.data() + decoded_, static_cast<int32_t>(count));
+  batch.logits = all_outputs_.data();
+  const int32_t status = cancelled() ? 2 : llama_decode(context_.get(), batch);
+  if (status == 0) {
+    decoded_ += count;
+    return;
+  }
+  tokens_.resize(before);
+  resynchronise();
+  throw_if_cancelled();
+  throw Error(ELIZA_ERR_FFI_FAULT, "llama.cpp failed to check " + std::to_string(drafts.size()) +
+                                       " drafted tokens, with status " + std::to_string(status) + " (" +
+                                       scope.reason() + "); reset the stream to use it again");
+}
+
 size_t Context::decode_prompt(const llama_token* tokens, size_t count) {
   const size_t most = std::min(tokens_.size(), count - 1);
   const size_t shared = static_cast<size_t>(std::mismatch(tokens, tokens + most, tokens_.begin()).first - tokens);
@@ -97,8 +119,10 @@ size_t Context::decode_prompt(const llama_token* tokens, size_t count) {
   return kept;
 }
 
-float* Context::logits() const {
-  float* logits = llama_get_logits_ith(context_.get(), -1);
+const float* Context::hidden(int32_t row) const { return llama_get_embeddings_nextn_ith(context_.get(), row); }
+
+float* Context::logits(int32_t row) const {
+  float* logits = llama_get_logits_ith(context_.get(), row);
   if (logits == nullptr) throw Error(ELIZA_ERR_FFI_FAULT, "llama.cpp has no logits for the last token; reset the stream");
   return logits;
 }
@@ -132,6 +156,17 @@ size_t Context::truncate(size_t count) {
   }
   tokens_.resize(count);
   return count;
+}
+
+void Context::keep_first(size_t count) {
+  if (count >= tokens_.size()) return;
+  // truncate forgets the tokens with the memory, which is rare: not worth a copy at each step.
+  tokens_.resize(count);
+  if (count >= decoded_) return;
+  decoded_ = count;
+  if (forget_after(count)) return;
+  llama_memory_clear(llama_get_memory(context_.get()), /*data=*/false);
+  decoded_ = 0;
 }
 
 SlotIdentity Context::slot_identity() const {

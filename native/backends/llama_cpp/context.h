@@ -25,11 +25,13 @@ class Context {
     uint32_t capacity = 0;     // tokens
     CacheTypes cache_types;
     int32_t threads = 1;
-    uint32_t max_outputs = 1;  // rows of logits that one decode may ask for
+    uint32_t max_drafts = 0;   // tokens that one decode_drafts may get
+    bool keep_hidden = false;  // keep the hidden states an MTP drafter goes on from
 
     bool operator==(const Options& other) const {
       return capacity == other.capacity && cache_types.k == other.cache_types.k &&
-             cache_types.v == other.cache_types.v && threads == other.threads && max_outputs == other.max_outputs;
+             cache_types.v == other.cache_types.v && threads == other.threads && max_drafts == other.max_drafts &&
+             keep_hidden == other.keep_hidden;
     }
   };
 
@@ -52,18 +54,31 @@ class Context {
   // decoded.
   void decode();
 
+  // Appends drafted tokens behind the one token that is not decoded, and decodes all of them: logits(i) are then those
+  // after the i-th, and logits(0) those before the first draft. Throws as decode; the drafts are then gone.
+  void decode_drafts(const std::vector<llama_token>& drafts);
+
   // Replaces the contents by a prompt, of which the longest prefix that they share is not decoded again. Returns its
   // length. At least the last token is decoded, so that there are logits. Throws as decode; the caller has checked the
   // ids, and that the prompt fits into capacity().
   size_t decode_prompt(const llama_token* tokens, size_t count);
 
-  // The logits after the last token, one per token of the vocabulary; the caller may change them. Valid until the next
-  // decode or truncate.
-  float* logits() const;
+  // The logits after the last token (or after a row of decode_drafts), one per token of the vocabulary; the caller may
+  // change them. Valid until the next decode.
+  float* logits(int32_t row = -1) const;
+
+  // The hidden state there, for an MTP drafter.
+  const float* hidden(int32_t row) const;
+
+  llama_context* get() const { return context_.get(); }
 
   // Drops all but the first `count` tokens. Where the model's memory cannot drop a part (a sliding window has forgotten
   // what the kept tokens need, or the state is recurrent), everything goes. Returns how many tokens remain.
   size_t truncate(size_t count);
+
+  // The same for who cannot do without the kept tokens: those that the memory loses are decoded again, with what comes
+  // next.
+  void keep_first(size_t count);
 
   // A copy of the contents. `visible` is the caller's.
   SavedContext save() const;
@@ -76,7 +91,9 @@ class Context {
   // From any thread: decode throws ELIZA_ERR_CANCELLED until clear_cancel.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   void clear_cancel() { cancelled_.store(false, std::memory_order_relaxed); }
-  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  bool cancelled() const { return cancel_flag_->load(std::memory_order_relaxed); }
+  // From now on this context is cancelled when the other is, which outlives it.
+  void follow_cancel(const Context& other) { cancel_flag_ = other.cancel_flag_; }
   void throw_if_cancelled() const;
 
  private:
@@ -95,11 +112,13 @@ class Context {
   std::shared_ptr<const Model> model_;
   Options options_;
   std::atomic<bool> cancelled_{false};
+  const std::atomic<bool>* cancel_flag_ = &cancelled_;
   std::unique_ptr<ggml_threadpool, ThreadpoolDeleter> threadpool_;  // outlives the context that uses it
   std::unique_ptr<llama_context, ContextDeleter> context_;
   std::vector<llama_token> tokens_;
   size_t decoded_ = 0;
-  std::vector<int8_t> no_outputs_;  // for the chunks of a prefill but the last
+  std::vector<int8_t> no_outputs_;   // for the chunks of a prefill but the last
+  std::vector<int8_t> all_outputs_;  // for decode_drafts
 };
 
 }  // namespace eliza::llama_cpp

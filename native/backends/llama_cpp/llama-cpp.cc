@@ -7,6 +7,7 @@
 #include "native/backends/llama_cpp/session.h"
 #include "native/backends/llama_cpp/tokenizer.h"
 #include "native/backends/llama_cpp/turn-scorer.h"
+#include "native/backends/llama_cpp/verifier-hook.h"
 #include "native/backends/llama_cpp/warm-cache.h"
 #include "native/base/error.h"
 #include "native/bundle/bundle.h"
@@ -43,6 +44,7 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& bundle_dir) {
 
 struct Engine::Parts {
   const std::shared_ptr<WarmCache> warm_cache = std::make_shared<WarmCache>();
+  const std::shared_ptr<VerifierHook> verifier = std::make_shared<VerifierHook>();
   std::mutex mutex;
   std::unique_ptr<Embedder> embedder;
   std::unique_ptr<TurnScorer> scorer;
@@ -56,7 +58,11 @@ std::unique_ptr<LlmBackendSession> Engine::open(const eliza_llm_stream_config_t&
   check_host_cpu();
   const Artifact artifact = text_artifact(bundle_dir_);
   return std::make_unique<Session>(acquire_model(artifact.path, kNoGpuLayers), config, artifact.context_size,
-                                   SessionServices{parts_->warm_cache});
+                                   SessionServices{bundle_dir_, parts_->warm_cache, parts_->verifier});
+}
+
+void Engine::set_verifier_callback(eliza_verifier_callback_t callback, void* user_data) {
+  parts_->verifier->set(callback, user_data);
 }
 
 std::vector<float> Engine::embed(std::string_view text, int pooling) {

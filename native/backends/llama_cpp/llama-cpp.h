@@ -40,6 +40,9 @@ class Engine {
   std::vector<float> embed(std::string_view text, int pooling);
   TurnScore eot_score(const int32_t* tokens, size_t num_tokens, int32_t target);
 
+  // The contract of eliza_inference_set_verifier_callback; null for none.
+  void set_verifier_callback(eliza_verifier_callback_t callback, void* user_data);
+
  private:
   struct Parts;
   const std::string bundle_dir_;

@@ -77,11 +77,11 @@ void Sampler::build_chain(uint32_t seed) {
   chain_ = std::move(chain);
 }
 
-void Sampler::penalise(float* logits, const std::vector<llama_token>& context) {
+void Sampler::penalise(float* logits, const llama_token* context, size_t size) {
   penalised_.clear();
   if (settings_.repeat_penalty == 1.0f) return;
-  const size_t window = std::min<size_t>(context.size(), kRepeatPenaltyWindow);
-  for (size_t i = context.size() - window; i < context.size(); ++i) {
+  const size_t window = std::min<size_t>(size, kRepeatPenaltyWindow);
+  for (size_t i = size - window; i < size; ++i) {
     const llama_token token = context[i];
     const bool again = std::any_of(penalised_.begin(), penalised_.end(),
                                    [token](const Penalised& earlier) { return earlier.token == token; });
@@ -137,8 +137,8 @@ llama_token Sampler::draw_allowed(const float* logits) {
   }
 }
 
-llama_token Sampler::sample(float* logits, const std::vector<llama_token>& context) {
-  penalise(logits, context);
+llama_token Sampler::sample(float* logits, const llama_token* context, size_t size) {
+  penalise(logits, context, size);
   llama_token token;
   if (settings_.greedy()) {
     token = argmax(logits, vocab_size_);

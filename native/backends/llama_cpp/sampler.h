@@ -39,13 +39,14 @@ class Sampler {
   // A new generation: back to the start of the grammar.
   void begin_generation();
 
-  // The token after `context`, whose last kRepeatPenaltyWindow tokens a repeat penalty counts. LLAMA_TOKEN_NULL where
-  // the grammar allows none. `logits` has one value per token of the vocabulary, and is as it was afterwards.
-  llama_token sample(float* logits, const std::vector<llama_token>& context);
+  // The token after the `size` tokens of `context`, whose last kRepeatPenaltyWindow a repeat penalty counts.
+  // LLAMA_TOKEN_NULL where the grammar allows none. `logits` has one value per token of the vocabulary, and is as it was
+  // afterwards.
+  llama_token sample(float* logits, const llama_token* context, size_t size);
 
  private:
   void build_chain(uint32_t seed);
-  void penalise(float* logits, const std::vector<llama_token>& context);
+  void penalise(float* logits, const llama_token* context, size_t size);
   void fill_candidates(const float* logits);
   llama_token draw(llama_token_data* candidates, size_t count);
   llama_token draw_allowed(const float* logits);

@@ -37,17 +37,28 @@ Context::Options context_options(const Model& model, const eliza_llm_stream_conf
   return options;
 }
 
-// Refuses what would change the answer's form; returns what only would have tuned it.
-std::vector<std::string> check_options(const eliza_llm_stream_config_t& config) {
-  const bool drafts = config.draft_max > 0;
-  if (drafts && config.mtp_drafter_path != nullptr && *config.mtp_drafter_path != '\0') {
-    throw Error(ELIZA_ERR_NOT_IMPLEMENTED,
-                "mtp_drafter_path is set, but this build does not draft; leave it null, or set draft_max to 0");
-  }
+bool drafts(const eliza_llm_stream_config_t& config) {
+  return config.draft_max > 0 && config.mtp_drafter_path != nullptr && *config.mtp_drafter_path != '\0';
+}
+
+// What was asked for, only tunes, and is not there.
+std::vector<std::string> ignored_options(const eliza_llm_stream_config_t& config) {
   std::vector<std::string> ignored;
   if (config.n_gpu_layers != 0) ignored.push_back("n_gpu_layers");
-  if (drafts) ignored.push_back("draft_max");  // there is nothing to draft with
+  if (config.draft_max > 0 && !drafts(config)) ignored.push_back("draft_max");  // there is nothing to draft with
   return ignored;
+}
+
+std::shared_ptr<const Model> acquire_drafter(const eliza_llm_stream_config_t& config, const std::string& bundle_dir) {
+  if (!drafts(config)) return nullptr;
+  if (config.draft_max >= static_cast<int32_t>(kPrefillChunk)) {
+    throw Error(ELIZA_ERR_INVALID_ARG, "draft_max is " + std::to_string(config.draft_max) + "; at most " +
+                                           std::to_string(kPrefillChunk - 1) +
+                                           " tokens are drafted in a step (more than 16 seldom pay)");
+  }
+  const std::string path = config.mtp_drafter_path;
+  const bool relative = path.front() != '/' && !bundle_dir.empty();
+  return acquire_model(relative ? bundle_dir + "/" + path : path, /*n_gpu_layers=*/0);
 }
 
 }  // namespace
@@ -57,16 +68,26 @@ Session::Session(std::shared_ptr<const Model> model, const eliza_llm_stream_conf
     : model_(std::move(model)),
       max_tokens_(config.max_tokens),
       services_(std::move(services)),
-      ignored_options_(check_options(config)),
+      ignored_options_(ignored_options(config)),
       sampler_(model_->vocab(), sampling_settings(config), config.gbnf_grammar == nullptr ? "" : config.gbnf_grammar) {
   if (config.prompt_cache_key != nullptr && config.slot_id >= 0) {
     if (services_.warm_cache != nullptr) warm_key_ = {config.prompt_cache_key, config.slot_id};
     else ignored_options_.push_back("prompt_cache_key");
   }
-  open_context(context_options(*model_, config, manifest_context_size));
+  Context::Options options = context_options(*model_, config, manifest_context_size);
+  std::shared_ptr<const Model> drafter = acquire_drafter(config, services_.bundle_dir);
+  if (drafter != nullptr) {
+    draft_min_ = static_cast<size_t>(config.draft_min);
+    draft_max_ = static_cast<size_t>(config.draft_max);
+    options.max_drafts = static_cast<uint32_t>(draft_max_);
+    options.keep_hidden = is_mtp_drafter(*drafter);
+  }
+  open_context(options);
+  if (drafter != nullptr) drafter_ = make_drafter(std::move(drafter), *context_);
 }
 
 Session::~Session() {
+  drafter_.reset();
   if (!warm_key_ || context_ == nullptr) return;
   try {
     context_->clear_cancel();
@@ -111,7 +132,9 @@ int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_err
       context_->append(token_ids, num_tokens);
       context_->decode();
     }
+    if (drafter_ != nullptr) drafter_->prefilled();
     counters_.prompt_tokens += static_cast<int64_t>(num_tokens);
+    generation_ = 0;
     sampler_.begin_generation();
     stream_.begin(max_tokens_);
     return ELIZA_OK;
@@ -136,28 +159,78 @@ int Session::next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out
   });
 }
 
-TokenSource::Step Session::step(size_t, std::vector<DecodedToken>* out) {
+// Takes a sampled token into the context and hands it out; false where the generation has ended instead.
+bool Session::deliver(llama_token token, Step* step, std::vector<DecodedToken>* out) {
+  // A grammar that allows nothing more ends a generation, too: it is complete, or there is no token for the rest.
+  if (token == LLAMA_TOKEN_NULL || llama_vocab_is_eog(model_->vocab(), token)) {
+    step->stop = StopReason::kEndOfGeneration;
+    return false;
+  }
+  out->push_back({token, token_piece(model_->vocab(), token)});
+  ++generation_;
+  return true;
+}
+
+TokenSource::Step Session::step(size_t limit, std::vector<DecodedToken>* out) {
   Step step;
   if (context_->room() == 0) {
     step.stop = StopReason::kContextFull;
     return step;
   }
+  // Right after a prefill, the logits for the first token are there already.
+  const bool tail = context_->decoded() + 1 == context_->tokens().size();
+  step = drafter_ != nullptr && tail ? speculative_step(limit, out) : plain_step(out);
+  if (step.stop == StopReason::kNone && context_->room() == 0) step.stop = StopReason::kContextFull;
+  return step;
+}
+
+TokenSource::Step Session::plain_step(std::vector<DecodedToken>* out) {
+  Step step;
   context_->decode();
-  const llama_token token = sampler_.sample(context_->logits(), context_->tokens());
-  // A grammar that allows nothing more ends a generation, too: it is complete, or there is no token for the rest.
-  if (token == LLAMA_TOKEN_NULL || llama_vocab_is_eog(model_->vocab(), token)) {
-    step.stop = StopReason::kEndOfGeneration;
-    return step;
+  const llama_token token =
+      sampler_.sample(context_->logits(), context_->tokens().data(), context_->tokens().size());
+  if (deliver(token, &step, out)) context_->append(&token, 1);
+  return step;
+}
+
+// Drafts, and goes through the drafts as long as the sampler, with the target's logits, makes the same choice. Its first
+// other choice, or the one after the last draft, is one token more.
+TokenSource::Step Session::speculative_step(size_t limit, std::vector<DecodedToken>* out) {
+  Step step;
+  drafts_.clear();
+  // Room for each draft and for the token after them.
+  const size_t most = std::min({draft_max_, limit - 1, context_->room() - 1});
+  if (most > 0) drafter_->draft(most, &drafts_);
+  if (drafts_.size() < draft_min_) drafts_.clear();
+  const size_t base = context_->tokens().size();
+  const int64_t first = generation_;
+  context_->decode_drafts(drafts_);
+
+  size_t accepted = 0;
+  llama_token token;
+  for (;; ++accepted) {
+    token = sampler_.sample(context_->logits(static_cast<int32_t>(accepted)), context_->tokens().data(),
+                            base + accepted);
+    if (!deliver(token, &step, out) || accepted == drafts_.size() || token != drafts_[accepted]) break;
   }
-  out->push_back({token, token_piece(model_->vocab(), token)});
-  context_->append(&token, 1);
-  if (context_->room() == 0) step.stop = StopReason::kContextFull;
+  drafter_->decoded(static_cast<int32_t>(accepted));
+  context_->keep_first(base + accepted);
+  const bool ended = step.stop != StopReason::kNone;
+  if (!ended) context_->append(&token, 1);
+
+  step.drafted = static_cast<int32_t>(drafts_.size());
+  step.accepted = static_cast<int32_t>(accepted);
+  counters_.drafted_tokens += step.drafted;
+  counters_.accepted_tokens += step.accepted;
+  if (services_.verifier != nullptr && !drafts_.empty()) {
+    services_.verifier->report(drafts_, accepted, first, ended ? LLAMA_TOKEN_NULL : token);
+  }
   return step;
 }
 
 // The caller never saw tokens that wait for a larger buffer: for it, they are not in the context.
 void Session::drop_undelivered() {
-  if (stream_.waiting() > 0) context_->truncate(context_->tokens().size() - stream_.waiting());
+  context_->keep_first(context_->tokens().size() - stream_.waiting());
 }
 
 int Session::cancel() {

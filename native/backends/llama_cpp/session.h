@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "native/backends/llama_cpp/context.h"
+#include "native/backends/llama_cpp/drafter.h"
 #include "native/backends/llama_cpp/sampler.h"
+#include "native/backends/llama_cpp/verifier-hook.h"
 #include "native/backends/llama_cpp/warm-cache.h"
 #include "native/seam/llm-backend.h"
 #include "native/text/token-stream.h"
@@ -17,7 +19,9 @@ namespace eliza::llama_cpp {
 
 // What a session takes from, and leaves to, the context of the C ABI that it is opened on.
 struct SessionServices {
-  std::shared_ptr<WarmCache> warm_cache;  // null: prompt_cache_key is ignored
+  std::string bundle_dir;                  // what a drafter's path is relative to
+  std::shared_ptr<WarmCache> warm_cache;   // null: prompt_cache_key is ignored
+  std::shared_ptr<VerifierHook> verifier;  // null: nobody listens
 };
 
 class Session final : public LlmBackendSession, private TokenSource {
@@ -40,6 +44,9 @@ class Session final : public LlmBackendSession, private TokenSource {
 
  private:
   Step step(size_t limit, std::vector<DecodedToken>* out) override;
+  Step plain_step(std::vector<DecodedToken>* out);
+  Step speculative_step(size_t limit, std::vector<DecodedToken>* out);
+  bool deliver(llama_token token, Step* step, std::vector<DecodedToken>* out);
   void open_context(const Context::Options& options);
   void forget_warm();
   void drop_undelivered();
@@ -52,6 +59,11 @@ class Session final : public LlmBackendSession, private TokenSource {
   std::vector<std::string> ignored_options_;
   std::unique_ptr<Context> context_;
   bool warm_ = false;  // the context holds what an earlier session left: a prompt may share a prefix with it
+  size_t draft_min_ = 0;
+  size_t draft_max_ = 0;
+  std::unique_ptr<Drafter> drafter_;  // null: none. Goes before the context it drafts for.
+  std::vector<llama_token> drafts_;   // of one step; kept for its memory
+  int64_t generation_ = 0;            // tokens of this generation that were decoded
   Sampler sampler_;
   TokenStream stream_{this};
   LlmSessionStats counters_;  // tokens and times since the last reset; stats() adds the rest
