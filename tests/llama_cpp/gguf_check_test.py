@@ -173,7 +173,7 @@ def test_refused(name, tmp_path):
             message = str(refused.value)
             assert message.startswith(f"-3: the model file {path} "), message
             assert what in message, message
-            assert "eliza bundle verify" in message or "beside all the others" in message, message
+            assert "Download the model again" in message or "beside all the others" in message, message
 
     check()
 

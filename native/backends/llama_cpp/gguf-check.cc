@@ -529,9 +529,9 @@ CheckedFile check_file_or_throw(const std::string& path) {
   try {
     return check_file(path);
   } catch (const Malformed& malformed) {
-    throw Error(ELIZA_ERR_BUNDLE_INVALID, "the model file " + path + " " + malformed.what() +
-                                              ". Download the model again; `eliza bundle verify` compares it "
-                                              "with its manifest");
+    throw Error(ELIZA_ERR_BUNDLE_INVALID,
+                "the model file " + path + " " + malformed.what() +
+                    ". Download the model again; its sha256 tells whether it arrived as it was published");
   }
 }
 
