@@ -1,0 +1,37 @@
+"""The messages that docs/troubleshooting.md quotes."""
+
+from __future__ import annotations
+
+import re
+
+from tests.docs.markdown import code_spans, rows, sections
+
+BUILDING = "Building and fetching"
+NOT_MESSAGES = "No message, but not what was expected"
+
+# What takes another machine, or a model of a kind that is not generated; the sources are searched for it, as for all
+# of BUILDING.
+NOT_PRODUCED = {
+    "the prompt is empty; give at least one token",
+    "this CPU has no …, which this build of the library needs",
+    "does not generate text token by token",
+    "This is a fault of eliza's own: please report it",
+}
+
+# The message of another program: the loader's of glibc.
+FOREIGN = {"version `GLIBC_…' not found"}
+
+
+def messages(document: str) -> dict[str, list[str]]:
+    """{section: the messages in its table's first column}, with … where they hold a value."""
+    found = {
+        title: [message for first, *_ in rows(body) for message in code_spans(first)]
+        for title, body in sections(document).items()
+    }
+    del found[NOT_MESSAGES]
+    return found
+
+
+def pattern(message: str, between: str = ".*") -> re.Pattern[str]:
+    """What finds a quoted message in a text; `between` is what its … may stand for."""
+    return re.compile(between.join(re.escape(part) for part in message.split("…")), re.DOTALL)
