@@ -1,4 +1,4 @@
-"""What a stream takes, and whether it gives it back: resident memory after open, after 1,000 tokens, after close, and its
+"""What a stream takes, and whether it gives it back: resident memory after open, 1,000 tokens and close, and its
 slope over 200 cycles of open, generate and close.
 
 ./bazelw run //bench:memory [-- --json] [--cycles N]

@@ -36,12 +36,18 @@ Options parse(int argc, char** argv) {
   Options options;
   for (int i = 3; i + 1 < argc; i += 2) {
     const std::string name = argv[i];
-    if (name == "--prompt") options.prompt = std::atoi(argv[i + 1]);
-    else if (name == "--decode") options.decode = std::atoi(argv[i + 1]);
-    else if (name == "--draft") options.draft = argv[i + 1];
-    else if (name == "--draft-max") options.draft_max = std::atoi(argv[i + 1]);
-    else if (name == "--gpu-layers") options.gpu_layers = std::atoi(argv[i + 1]);
-    else fail(argv[i], "unknown option");
+    if (name == "--prompt")
+      options.prompt = std::atoi(argv[i + 1]);
+    else if (name == "--decode")
+      options.decode = std::atoi(argv[i + 1]);
+    else if (name == "--draft")
+      options.draft = argv[i + 1];
+    else if (name == "--draft-max")
+      options.draft_max = std::atoi(argv[i + 1]);
+    else if (name == "--gpu-layers")
+      options.gpu_layers = std::atoi(argv[i + 1]);
+    else
+      fail(argv[i], "unknown option");
   }
   if (argc % 2 == 0) fail(argv[argc - 1], "an option without a value");
   return options;
@@ -62,7 +68,8 @@ class Metrics {
  public:
   void add(const char* label, double value, const char* unit, const char* better) {
     char text[256];
-    std::snprintf(text, sizeof text, "%s\"%s\": {\"value\": %.6g, \"unit\": \"%s\", \"limit\": null, \"better\": \"%s\"}",
+    std::snprintf(text, sizeof text,
+                  "%s\"%s\": {\"value\": %.6g, \"unit\": \"%s\", \"limit\": null, \"better\": \"%s\"}",
                   json_.empty() ? "" : ", ", label, value, unit, better);
     json_ += text;
   }
@@ -75,7 +82,8 @@ class Metrics {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) fail("usage", "native LIBRARY BUNDLE [--prompt N] [--decode N] [--draft FILE] [--draft-max N] [--gpu-layers N]");
+  if (argc < 3)
+    fail("usage", "native LIBRARY BUNDLE [--prompt N] [--decode N] [--draft FILE] [--draft-max N] [--gpu-layers N]");
   const Options options = parse(argc, argv);
   const Library library(argv[1]);
   const auto create = ELIZA_BENCH_FUNCTION(library, eliza_inference_create);
@@ -125,8 +133,8 @@ int main(int argc, char** argv) {
   for (int status = 0; status == 0;) {
     size_t got = 0;
     int32_t step_drafted = 0, step_accepted = 0;
-    status = next(stream, tokens.data(), tokens.size(), &got, piece.data(), piece.size(), &step_drafted,
-                  &step_accepted, &error);
+    status = next(stream, tokens.data(), tokens.size(), &got, piece.data(), piece.size(), &step_drafted, &step_accepted,
+                  &error);
     if (status < 0) fail("next", error);
     if (decoded == 0) {
       metrics.add("time to first token", seconds_since(start) * 1000, "ms", "lower");

@@ -2,8 +2,8 @@
 
 ./bazelw run //bench:prefix [-- --json] [--rounds N]
 
-Three ways to answer the second turn: everything again (the base), the same stream with reset_keep, and a new stream with
-the first one's prompt_cache_key.
+Three ways to answer the second turn: everything again (the base), the same stream with reset_keep, and a new stream
+with the first one's prompt_cache_key.
 """
 
 from __future__ import annotations

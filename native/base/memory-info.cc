@@ -51,9 +51,8 @@ std::optional<uint64_t> left_in_cgroups() {
     const std::string mount = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
     for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
       const std::string directory = mount + (path == "/" ? "" : path);
-      const std::optional<uint64_t> left =
-          v2 ? left_in(directory, "memory.max", "memory.current")
-             : left_in(directory, "memory.limit_in_bytes", "memory.usage_in_bytes");
+      const std::optional<uint64_t> left = v2 ? left_in(directory, "memory.max", "memory.current")
+                                              : left_in(directory, "memory.limit_in_bytes", "memory.usage_in_bytes");
       if (left && (!least || *left < *least)) least = left;
       if (path.empty() || path.rfind('/') == std::string::npos) break;
     }

@@ -97,8 +97,8 @@ struct SamplerOptions {
 // llama.cpp's samplers, in the order of its common/sampling.cpp.
 llama_sampler* make_chain(const llama_vocab* vocab, const SamplerOptions& options) {
   llama_sampler* chain = llama_sampler_chain_init(llama_sampler_chain_default_params());
-  llama_sampler_chain_add(chain, llama_sampler_init_penalties(llama_vocab_n_tokens(vocab), 64, options.repeat_penalty,
-                                                              0.0f, 0.0f));
+  llama_sampler_chain_add(
+      chain, llama_sampler_init_penalties(llama_vocab_n_tokens(vocab), 64, options.repeat_penalty, 0.0f, 0.0f));
   if (options.temperature == 0) {
     llama_sampler_chain_add(chain, llama_sampler_init_greedy());
     return chain;
@@ -194,8 +194,8 @@ PYBIND11_MODULE(_llama_cpp_testing, m) {
            }),
            py::kw_only(), py::arg("temperature") = 0.0f, py::arg("top_k") = 0, py::arg("top_p") = 1.0f,
            py::arg("repeat_penalty") = 1.0f, py::arg("seed") = 0u);
-  m.def("plain_generation", plain_generation, py::arg("path"), py::arg("prompt"), py::arg("count"),
-        py::kw_only(), py::arg("n_ctx") = 1024u, py::arg("options") = SamplerOptions{});
+  m.def("plain_generation", plain_generation, py::arg("path"), py::arg("prompt"), py::arg("count"), py::kw_only(),
+        py::arg("n_ctx") = 1024u, py::arg("options") = SamplerOptions{});
   m.def("draw_both", draw_both, py::arg("model"), py::arg("rows"), py::arg("context"), py::arg("seed"),
         py::arg("options"));
   m.def("fold_seed", eliza::llama_cpp::fold_seed);
@@ -209,8 +209,7 @@ PYBIND11_MODULE(_llama_cpp_testing, m) {
   py::class_<Model, std::shared_ptr<Model>>(m, "Model")
       .def_property_readonly("address", [](const Model& model) { return reinterpret_cast<uintptr_t>(model.get()); })
       .def_property_readonly("vocab_only", &Model::vocab_only)
-      .def_property_readonly("vocab_size",
-                             [](const Model& model) { return llama_vocab_n_tokens(model.vocab()); });
+      .def_property_readonly("vocab_size", [](const Model& model) { return llama_vocab_n_tokens(model.vocab()); });
   const auto mutable_model = [](const std::shared_ptr<const Model>& model) {
     return std::const_pointer_cast<Model>(model);  // pybind11 holds no pointers to const
   };
@@ -224,9 +223,8 @@ PYBIND11_MODULE(_llama_cpp_testing, m) {
       "acquire_vocabulary",
       [=](const std::string& path) { return mutable_model(eliza::llama_cpp::acquire_vocabulary(path)); },
       py::call_guard<py::gil_scoped_release>());
-  m.def("cache_bytes", [](const Model& model, uint32_t n_ctx) {
-    return eliza::llama_cpp::cache_bytes(model, n_ctx, {});
-  });
+  m.def("cache_bytes",
+        [](const Model& model, uint32_t n_ctx) { return eliza::llama_cpp::cache_bytes(model, n_ctx, {}); });
 
   m.def("check_gguf", [](const std::string& path) {
     const eliza::llama_cpp::GgufHeader header = eliza::llama_cpp::check_gguf(path);

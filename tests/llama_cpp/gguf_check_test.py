@@ -101,10 +101,16 @@ REFUSED = {
     "array of strings that ends": (header(0, 1) + array("a", STRING, 100, string(b"x")), "more than the rest"),
     "array of arrays": (header(0, 1) + array("a", ARRAY, 1, bytes(12)) + PADDING, "array of arrays"),
     "architecture is a number": (header(0, 1) + key("general.architecture", U32, bytes(4)) + PADDING, "of type uint32"),
-    "alignment is a string": (header(0, 1) + key("general.alignment", STRING, string(b"32")) + PADDING, "of type string"),
+    "alignment is a string": (
+        header(0, 1) + key("general.alignment", STRING, string(b"32")) + PADDING,
+        "of type string",
+    ),
     "alignment 0": (header(0, 1) + key("general.alignment", U32, bytes(4)) + PADDING, "power of two"),
     "alignment 3": (header(0, 1) + key("general.alignment", U32, struct.pack("<I", 3)) + PADDING, "power of two"),
-    "huge alignment": (header(0, 1) + key("general.alignment", U32, struct.pack("<I", 2**31)) + PADDING, "power of two"),
+    "huge alignment": (
+        header(0, 1) + key("general.alignment", U32, struct.pack("<I", 2**31)) + PADDING,
+        "power of two",
+    ),
     "no tokens": (with_tokens([]), "no usable vocabulary"),
     "a token twice": (with_tokens(vocabulary.TOKENS[:-1] + ["a"]), "occurs twice"),
     "tokens are numbers": (
@@ -141,7 +147,10 @@ REFUSED = {
     ),
     "tensor of an unknown type": (header(1, 1) + ARCHITECTURE + tensor(b"t", [32], 43) + PADDING, "no such type"),
     "tensor of a removed type": (header(1, 1) + ARCHITECTURE + tensor(b"t", [32], 4) + PADDING, "no such type"),
-    "tensor with half a block": (header(1, 1) + ARCHITECTURE + tensor(b"t", [16], 8) + PADDING, "multiple of its block"),
+    "tensor with half a block": (
+        header(1, 1) + ARCHITECTURE + tensor(b"t", [16], 8) + PADDING,
+        "multiple of its block",
+    ),
     "tensor that is not aligned": (
         header(1, 1) + ARCHITECTURE + tensor(b"t", [4], offset=8) + PADDING,
         "not a multiple of 32",
@@ -199,7 +208,9 @@ def test_refused_by_llama_cpp(name, tmp_path):
     def check():
         path = tmp_path / "model.gguf"
         path.write_bytes(REFUSED_BY_LLAMA_CPP[name])
-        with pytest.raises(RuntimeError, match="-3: llama.cpp cannot load the model file .*model.gguf \\(.+\\)") as refused:
+        with pytest.raises(
+            RuntimeError, match="-3: llama.cpp cannot load the model file .*model.gguf \\(.+\\)"
+        ) as refused:
             llama.acquire_model(str(path))
         assert "no reason given" not in str(refused.value)
 

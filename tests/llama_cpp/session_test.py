@@ -35,7 +35,9 @@ def test_a_prompt_that_does_not_fit_changes_nothing(context):
     with context.open(max_tokens=4, context_size=16) as stream:
         stream.prefill(context.tokenize("Aabc"))
         first = stream.next(tokens_cap=1)
-        with pytest.raises(abi.Error, match="the prompt has 20 tokens, but only 10 of the context's 16 are free") as error:
+        with pytest.raises(
+            abi.Error, match="the prompt has 20 tokens, but only 10 of the context's 16 are free"
+        ) as error:
             stream.prefill([331] * 20)
         assert error.value.status == abi.INVALID_ARG
         assert stats(stream)["kv_used"] == 6

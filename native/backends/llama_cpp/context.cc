@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "native/backends/llama_cpp/runtime.h"
 #include "native/base/error.h"
@@ -24,7 +25,10 @@ void check_generates(const Model& model) {
 }  // namespace
 
 Context::Context(std::shared_ptr<const Model> model, const Options& options)
-    : model_(std::move(model)), options_(options), no_outputs_(kPrefillChunk, 0), all_outputs_(1 + options.max_drafts, 1) {
+    : model_(std::move(model)),
+      options_(options),
+      no_outputs_(kPrefillChunk, 0),
+      all_outputs_(1 + options.max_drafts, 1) {
   check_generates(*model_);
   // Reserved, so that appending a token later cannot fail between two states.
   tokens_.reserve(options_.capacity);
@@ -57,10 +61,11 @@ Context::Context(std::shared_ptr<const Model> model, const Options& options)
   }
   if (options_.keep_hidden) llama_set_embeddings_nextn(context_.get(), /*value=*/true, /*masked=*/true);
   if (options_.threads > 1) {
-    // Without one, llama.cpp starts and ends its threads at every token. Between tokens they sleep (poll 0): spinning
-    // would take the cores from whoever consumes the text.
+    // Without one, llama.cpp starts and ends its threads at every token. They wait awake for the next token for some
+    // tens of milliseconds, and then sleep: to be woken for each token would cost too much of it, and to spin for
+    // longer would take the cores from whoever consumes the text.
     ggml_threadpool_params threads = ggml_threadpool_params_default(options_.threads);
-    threads.poll = 0;
+    threads.poll = 10;
     threadpool_.reset(ggml_threadpool_new(&threads));
     if (threadpool_ != nullptr) llama_attach_threadpool(context_.get(), threadpool_.get(), nullptr);
   }
@@ -123,7 +128,9 @@ const float* Context::hidden(int32_t row) const { return llama_get_embeddings_ne
 
 float* Context::logits(int32_t row) const {
   float* logits = llama_get_logits_ith(context_.get(), row);
-  if (logits == nullptr) throw Error(ELIZA_ERR_FFI_FAULT, "llama.cpp has no logits for the last token; reset the stream");
+  if (logits == nullptr) {
+    throw Error(ELIZA_ERR_FFI_FAULT, "llama.cpp has no logits for the last token; reset the stream");
+  }
   return logits;
 }
 
@@ -173,7 +180,9 @@ SlotIdentity Context::slot_identity() const {
   SlotIdentity identity;
   identity.model = model_->header().fingerprint;
   identity.runtime = LLAMA_STATE_SEQ_VERSION;
-  for (const char* c = llama_version(); *c != '\0'; ++c) identity.runtime = identity.runtime * 31 + static_cast<unsigned char>(*c);
+  for (const char c : std::string_view(llama_version())) {
+    identity.runtime = identity.runtime * 31 + static_cast<unsigned char>(c);
+  }
   identity.type_k = static_cast<uint32_t>(options_.cache_types.k);
   identity.type_v = static_cast<uint32_t>(options_.cache_types.v);
   return identity;
@@ -200,8 +209,7 @@ bool Context::load(const SavedContext& saved) {
   try {
     llama_memory_clear(llama_get_memory(context_.get()), /*data=*/false);
     if (saved.decoded == 0) return saved.state.empty();
-    const size_t size =
-        llama_state_seq_set_data(context_.get(), saved.state.data(), saved.state.size(), kSequence);
+    const size_t size = llama_state_seq_set_data(context_.get(), saved.state.data(), saved.state.size(), kSequence);
     return size == saved.state.size() && can_continue_at(saved.decoded);
   } catch (const std::exception&) {  // an assertion that the state failed
     return false;

@@ -22,7 +22,7 @@ namespace eliza::llama_cpp {
 class Context {
  public:
   struct Options {
-    uint32_t capacity = 0;     // tokens
+    uint32_t capacity = 0;  // tokens
     CacheTypes cache_types;
     int32_t threads = 1;
     uint32_t max_drafts = 0;   // tokens that one decode_drafts may get

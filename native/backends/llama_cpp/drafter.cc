@@ -19,9 +19,8 @@ constexpr char kMtpTarget[] = "gemma4";
 constexpr int32_t kMostExtraTokens = 128;
 
 [[noreturn]] void reject(const Model& model, const std::string& why) {
-  throw Error(ELIZA_ERR_INVALID_ARG,
-              "the drafter " + model.path() + " does not fit the bundle's model: " + why +
-                  "; take the drafter that was made for it, or none");
+  throw Error(ELIZA_ERR_INVALID_ARG, "the drafter " + model.path() + " does not fit the bundle's model: " + why +
+                                         "; take the drafter that was made for it, or none");
 }
 
 // Both have to mean the same by a token id.
@@ -85,8 +84,8 @@ class MtpHead final : public Drafter {
  public:
   MtpHead(std::shared_ptr<const Model> model, Context& target) : model_(std::move(model)), target_(target) {
     if (target.model().header().architecture != kMtpTarget) {
-      reject(*model_, std::string("it is a ") + kMtpArchitecture + ", which drafts for " + kMtpTarget + ", and this is a " +
-                          target.model().header().architecture);
+      reject(*model_, std::string("it is a ") + kMtpArchitecture + ", which drafts for " + kMtpTarget +
+                          ", and this is a " + target.model().header().architecture);
     }
     const int32_t width = llama_model_n_embd_out(target.model().get());
     if (llama_model_n_embd_out(model_->get()) != width) {

@@ -37,8 +37,8 @@ void check_memory(const Model& model, size_t num_tokens) {
   const std::optional<uint64_t> available = available_memory();
   const uint64_t rows = static_cast<uint64_t>(llama_vocab_n_tokens(model.vocab())) +
                         8 * static_cast<uint64_t>(llama_model_n_embd(model.get()));
-  const uint64_t needed = 2 * rows * num_tokens * sizeof(float) +
-                          cache_bytes(model, static_cast<uint32_t>(num_tokens), CacheTypes());
+  const uint64_t needed =
+      2 * rows * num_tokens * sizeof(float) + cache_bytes(model, static_cast<uint32_t>(num_tokens), CacheTypes());
   if (!available || needed <= *available) return;
   throw Error(ELIZA_ERR_OOM, "embedding a text of " + std::to_string(num_tokens) + " tokens needs about " +
                                  std::to_string(needed >> 20) + " MiB, where " + std::to_string(*available >> 20) +
@@ -49,8 +49,8 @@ void normalise(std::vector<float>* vector) {
   double sum = 0;
   for (const float x : *vector) sum += static_cast<double>(x) * x;
   if (!(sum > 0) || !std::isfinite(sum)) {
-    throw Error(ELIZA_ERR_FFI_FAULT, "the model's embedding of this text has no direction: its length is " +
-                                         std::to_string(std::sqrt(sum)));
+    throw Error(ELIZA_ERR_FFI_FAULT,
+                "the model's embedding of this text has no direction: its length is " + std::to_string(std::sqrt(sum)));
   }
   const float scale = static_cast<float>(1 / std::sqrt(sum));
   for (float& x : *vector) x *= scale;
@@ -61,8 +61,7 @@ void normalise(std::vector<float>* vector) {
 std::vector<float> Embedder::embed(std::string_view text, int pooling) {
   llama_context_params params = llama_context_default_params();
   params.pooling_type = pooling_type(pooling);
-  std::vector<int32_t> tokens =
-      GgufTokenizer(model_).tokenize(text, /*add_special=*/true, /*parse_special=*/false);
+  std::vector<int32_t> tokens = GgufTokenizer(model_).tokenize(text, /*add_special=*/true, /*parse_special=*/false);
   if (tokens.empty()) throw Error(ELIZA_ERR_INVALID_ARG, "the text has no tokens: there is nothing to embed");
   const size_t most = static_cast<size_t>(llama_model_n_ctx_train(model_->get()));
   if (tokens.size() > most) {
@@ -91,8 +90,8 @@ std::vector<float> Embedder::embed(std::string_view text, int pooling) {
   }
   const float* embedding = status == 0 ? llama_get_embeddings_seq(context.get(), 0) : nullptr;
   if (embedding == nullptr) {
-    throw Error(ELIZA_ERR_FFI_FAULT, "llama.cpp computed no embedding, status " + std::to_string(status) + " (" +
-                                         scope.reason() + ")");
+    throw Error(ELIZA_ERR_FFI_FAULT,
+                "llama.cpp computed no embedding, status " + std::to_string(status) + " (" + scope.reason() + ")");
   }
   std::vector<float> result(embedding, embedding + llama_model_n_embd_out(model_->get()));
   normalise(&result);

@@ -55,8 +55,9 @@ enum class Type : uint32_t {
 };
 constexpr uint32_t kNumTypes = 13;
 
-constexpr std::array<const char*, kNumTypes> kTypeNames = {"uint8",   "int8", "uint16", "int16", "uint32", "int32",  "float32",
-                                                           "boolean", "string", "array", "uint64", "int64", "float64"};
+constexpr std::array<const char*, kNumTypes> kTypeNames = {"uint8",  "int8",    "uint16",  "int16",  "uint32",
+                                                           "int32",  "float32", "boolean", "string", "array",
+                                                           "uint64", "int64",   "float64"};
 constexpr std::array<uint64_t, kNumTypes> kTypeSizes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
 const char* name(Type type) { return kTypeNames[static_cast<uint32_t>(type)]; }
@@ -134,7 +135,7 @@ class File {
  public:
   explicit File(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (fd_ < 0) throw Malformed(std::string("cannot be opened: ") + std::generic_category().message(errno));
-    struct stat info {};
+    struct stat info{};
     if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
       ::close(fd_);
       throw Malformed(S_ISDIR(info.st_mode) ? "is a directory" : "is not a regular file");
@@ -162,7 +163,8 @@ class File {
   uint64_t size_ = 0;
 };
 
-// Reads forward; nothing is ever allocated, or waited for, on the word of a length that the rest of the file cannot hold.
+// Reads forward; nothing is ever allocated, or waited for, on the word of a length that the rest of the file cannot
+// hold.
 class Reader {
  public:
   explicit Reader(const File& file) : file_(file) {}
@@ -257,8 +259,7 @@ int64_t read_integer(Reader& reader, Type type) {
       return reader.number<int32_t>();
     case Type::kUint64:
       // Beyond int64_t is beyond every range checked below as well.
-      return static_cast<int64_t>(
-          std::min<uint64_t>(reader.number<uint64_t>(), std::numeric_limits<int64_t>::max()));
+      return static_cast<int64_t>(std::min<uint64_t>(reader.number<uint64_t>(), std::numeric_limits<int64_t>::max()));
     default:
       return reader.number<int64_t>();
   }
@@ -323,8 +324,11 @@ bool ends_with(const std::string& text, std::string_view end) {
 void read_string_value(Reader& reader, const std::string& key, Metadata* metadata) {
   std::string value;
   reader.string("a value", reader.remaining(), &value);
-  if (key == "general.architecture") metadata->architecture = std::move(value);
-  else if (ends_with(key, ".rope.scaling.type")) metadata->rope_scaling = std::move(value);
+  if (key == "general.architecture") {
+    metadata->architecture = std::move(value);
+  } else if (ends_with(key, ".rope.scaling.type")) {
+    metadata->rope_scaling = std::move(value);
+  }
 }
 
 // Normalisation adds it below a square root: ggml asserts that it is not negative, while computing.

@@ -19,9 +19,9 @@ namespace eliza::llama_cpp {
 
 // What the header says that we need before, or without, a loaded model.
 struct GgufHeader {
-  std::string architecture;    // "llama", "gemma3"; empty where the file has no such key
-  uint64_t tensor_bytes = 0;   // of all tensors in all files of a split set
-  uint64_t fingerprint = 0;    // of the whole header, tensor table included, and the size of every file of the set
+  std::string architecture;   // "llama", "gemma3"; empty where the file has no such key
+  uint64_t tensor_bytes = 0;  // of all tensors in all files of a split set
+  uint64_t fingerprint = 0;   // of the whole header, tensor table included, and the size of every file of the set
 
   // Integers and booleans below "<architecture>.", without that prefix: "block_count", "attention.head_count_kv".
   // An array has one value per layer.

@@ -20,9 +20,7 @@ constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 constexpr int kMostNesting = 200;
 constexpr int kMostRules = 20000;
 
-[[noreturn]] void reject(const std::string& what) {
-  throw Error(ELIZA_ERR_INVALID_ARG, "gbnf_grammar " + what);
-}
+[[noreturn]] void reject(const std::string& what) { throw Error(ELIZA_ERR_INVALID_ARG, "gbnf_grammar " + what); }
 
 // Counts groups and rules outside of literals ("…"), character classes ([…]) and comments (# …).
 void check_size(const std::string& gbnf) {

@@ -11,8 +11,8 @@ namespace eliza::llama_cpp {
 // Follows one generation. Not thread-safe.
 //
 // Two things that llama.cpp's grammars allow are not allowed here, since the text would not be the grammar's:
-// malformed UTF-8 (any byte behind the first of a longer character passes for a part of it, a quotation mark as well), and
-// control tokens (whose name, such as "<s>", the grammar reads, and which are no text).
+// malformed UTF-8 (any byte behind the first of a longer character passes for a part of it, a quotation mark as well),
+// and control tokens (whose name, such as "<s>", the grammar reads, and which are no text).
 class Grammar {
  public:
   // Throws Error(ELIZA_ERR_INVALID_ARG) with line and column where `gbnf` cannot be parsed.

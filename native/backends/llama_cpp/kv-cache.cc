@@ -44,8 +44,8 @@ bool is_windowed(const Model& model, size_t layer) {
   if (pattern != header.integers.end() && pattern->second.size() > 1) {
     return header.integer("attention.sliding_window_pattern", layer).value_or(0) != 0;
   }
-  const int64_t period = header.integer("attention.sliding_window_pattern")
-                             .value_or(default_window_period(header.architecture));
+  const int64_t period =
+      header.integer("attention.sliding_window_pattern").value_or(default_window_period(header.architecture));
   return period > 0 && static_cast<int64_t>(layer) % period < period - 1;
 }
 
@@ -108,8 +108,11 @@ uint32_t largest_fit(const Model& model, uint32_t limit, CacheTypes types, uint6
   uint32_t low = 0, high = limit;
   while (low < high) {
     const uint32_t middle = low + (high - low + 1) / 2;
-    if (cache_bytes(model, middle, types) <= bytes) low = middle;
-    else high = middle - 1;
+    if (cache_bytes(model, middle, types) <= bytes) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
   }
   return low;
 }
@@ -137,9 +140,8 @@ uint64_t cache_bytes(const Model& model, uint32_t n_ctx, CacheTypes types) {
   uint64_t bytes = 0;
   for (int32_t layer = 0; layer < llama_model_n_layer(model.get()); ++layer) {
     const LayerShape shape = layer_shape(model, static_cast<size_t>(layer));
-    const uint64_t per_cell =
-        static_cast<uint64_t>(shape.heads) *
-        (ggml_row_size(types.k, shape.k_head) + ggml_row_size(types.v, shape.v_head));
+    const uint64_t per_cell = static_cast<uint64_t>(shape.heads) *
+                              (ggml_row_size(types.k, shape.k_head) + ggml_row_size(types.v, shape.v_head));
     bytes += per_cell * (shape.windowed ? window_cells : cells);
   }
   // The attention mask of a chunk, in f32 and as the copy in f16 that flash attention reads.
@@ -155,14 +157,13 @@ uint32_t context_size(const Model& model, int32_t config_size, int32_t manifest_
     const uint32_t size = static_cast<uint32_t>(asked);
     const uint64_t needed = cache_bytes(model, size, types);
     if (available && needed > *available) {
-      throw Error(ELIZA_ERR_OOM,
-                  std::string(config_size > 0     ? "context_size"
-                              : manifest_size > 0 ? "the manifest's ctx"
-                                                  : "ELIZA_CONTEXT_SIZE") +
-                      " is " + std::to_string(size) + " tokens, which needs about " + mebibytes(needed) + " where " +
-                      mebibytes(*available) + " of memory are available; about " +
-                      std::to_string(largest_fit(model, size, types, *available)) +
-                      " tokens fit, more with cache_type_k and cache_type_v 'q8_0'");
+      throw Error(ELIZA_ERR_OOM, std::string(config_size > 0     ? "context_size"
+                                             : manifest_size > 0 ? "the manifest's ctx"
+                                                                 : "ELIZA_CONTEXT_SIZE") +
+                                     " is " + std::to_string(size) + " tokens, which needs about " + mebibytes(needed) +
+                                     " where " + mebibytes(*available) + " of memory are available; about " +
+                                     std::to_string(largest_fit(model, size, types, *available)) +
+                                     " tokens fit, more with cache_type_k and cache_type_v 'q8_0'");
     }
     return size;
   }

@@ -21,8 +21,8 @@ constexpr int32_t kNoGpuLayers = 0;  // no GPU backend is compiled in
 Artifact text_artifact(const std::string& bundle_dir) {
   const std::optional<Artifact> artifact = Bundle::open(bundle_dir).text_artifact(RuntimeClass::kLlamaCpp);
   if (!artifact) {
-    throw Error(ELIZA_ERR_BUNDLE_INVALID, "the bundle " + bundle_dir +
-                                              " has no model for llama.cpp; put one GGUF file into its folder text/");
+    throw Error(ELIZA_ERR_BUNDLE_INVALID,
+                "the bundle " + bundle_dir + " has no model for llama.cpp; put one GGUF file into its folder text/");
   }
   return *artifact;
 }

@@ -38,10 +38,10 @@ void check_vocabulary(const llama_vocab* vocab, const std::string& path) {
 using FileId = std::tuple<dev_t, ino_t, off_t, time_t, long>;
 
 FileId file_id(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path.c_str(), &info) != 0) {
-    throw Error(ELIZA_ERR_BUNDLE_INVALID, "the model file " + path +
-                                              " cannot be opened: " + std::generic_category().message(errno));
+    throw Error(ELIZA_ERR_BUNDLE_INVALID,
+                "the model file " + path + " cannot be opened: " + std::generic_category().message(errno));
   }
 #if defined(__APPLE__)
   const struct timespec modified = info.st_mtimespec;
@@ -136,9 +136,8 @@ Model::Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only)
   const CallScope scope;
   model_ = llama_model_load_from_file(path.c_str(), params);
   if (model_ == nullptr) {
-    throw Error(ELIZA_ERR_BUNDLE_INVALID,
-                "llama.cpp cannot load the model file " + path + " (" + scope.reason() +
-                    "). Download the model again, or take one that llama.cpp supports");
+    throw Error(ELIZA_ERR_BUNDLE_INVALID, "llama.cpp cannot load the model file " + path + " (" + scope.reason() +
+                                              "). Download the model again, or take one that llama.cpp supports");
   }
   try {
     check_vocabulary(vocab(), path);

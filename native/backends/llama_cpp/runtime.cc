@@ -46,8 +46,10 @@ std::string CallScope::reason() const {
   std::string line;
   for (const char c : errors_) {
     if (line.size() >= kMostReasonBytes) return line + "...";
-    if (c != '\n') line += c;
-    else if (!line.empty() && line.back() != ' ') line += "; ";
+    if (c != '\n')
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += "; ";
   }
   while (!line.empty() && (line.back() == ' ' || line.back() == ';')) line.pop_back();
   return line.empty() ? "no reason given" : line;

@@ -89,8 +89,10 @@ void Sampler::penalise(float* logits, const llama_token* context, size_t size) {
     float& logit = logits[token];
     penalised_.push_back({token, logit});
     // Division alone would make a negative logit likelier; llama_sampler_init_penalties does the same.
-    if (logit <= 0) logit *= settings_.repeat_penalty;
-    else logit /= settings_.repeat_penalty;
+    if (logit <= 0)
+      logit *= settings_.repeat_penalty;
+    else
+      logit /= settings_.repeat_penalty;
   }
 }
 
@@ -108,7 +110,7 @@ llama_token Sampler::draw(llama_token_data* candidates, size_t count) {
 // From the tokens that the grammar allows.
 llama_token Sampler::draw_allowed(const float* logits) {
   // How many of the likeliest allowed tokens the draw can depend on.
-  const size_t needed = settings_.greedy()     ? 1
+  const size_t needed = settings_.greedy()    ? 1
                         : settings_.top_k > 0 ? std::min<size_t>(static_cast<size_t>(settings_.top_k), vocab_size_)
                                               : vocab_size_;
   const auto likelier = [](const llama_token_data& a, const llama_token_data& b) {

@@ -18,8 +18,8 @@ struct SamplerDeleter {
 };
 using SamplerPtr = std::unique_ptr<llama_sampler, SamplerDeleter>;
 
-// Repeat penalty, top-k, top-p, temperature, draw: llama.cpp's samplers in llama.cpp's order, with its results token for
-// token. Two of them are ours, for speed: greedy decoding reads the logits once and builds no candidates, and the
+// Repeat penalty, top-k, top-p, temperature, draw: llama.cpp's samplers in llama.cpp's order, with its results token
+// for token. Two of them are ours, for speed: greedy decoding reads the logits once and builds no candidates, and the
 // penalty touches the at most 64 tokens it is about instead of looking up each of the vocabulary.
 //
 // A grammar constrains every token, at the cost of one check where the token drawn without it is allowed. Where it is
@@ -40,8 +40,8 @@ class Sampler {
   void begin_generation();
 
   // The token after the `size` tokens of `context`, whose last kRepeatPenaltyWindow a repeat penalty counts.
-  // LLAMA_TOKEN_NULL where the grammar allows none. `logits` has one value per token of the vocabulary, and is as it was
-  // afterwards.
+  // LLAMA_TOKEN_NULL where the grammar allows none. `logits` has one value per token of the vocabulary, and is as it
+  // was afterwards.
   llama_token sample(float* logits, const llama_token* context, size_t size);
 
  private:

@@ -71,8 +71,10 @@ Session::Session(std::shared_ptr<const Model> model, const eliza_llm_stream_conf
       ignored_options_(ignored_options(config)),
       sampler_(model_->vocab(), sampling_settings(config), config.gbnf_grammar == nullptr ? "" : config.gbnf_grammar) {
   if (config.prompt_cache_key != nullptr && config.slot_id >= 0) {
-    if (services_.warm_cache != nullptr) warm_key_ = {config.prompt_cache_key, config.slot_id};
-    else ignored_options_.push_back("prompt_cache_key");
+    if (services_.warm_cache != nullptr)
+      warm_key_ = {config.prompt_cache_key, config.slot_id};
+    else
+      ignored_options_.push_back("prompt_cache_key");
   }
   Context::Options options = context_options(*model_, config, manifest_context_size);
   std::shared_ptr<const Model> drafter = acquire_drafter(config, services_.bundle_dir);
@@ -187,14 +189,13 @@ TokenSource::Step Session::step(size_t limit, std::vector<DecodedToken>* out) {
 TokenSource::Step Session::plain_step(std::vector<DecodedToken>* out) {
   Step step;
   context_->decode();
-  const llama_token token =
-      sampler_.sample(context_->logits(), context_->tokens().data(), context_->tokens().size());
+  const llama_token token = sampler_.sample(context_->logits(), context_->tokens().data(), context_->tokens().size());
   if (deliver(token, &step, out)) context_->append(&token, 1);
   return step;
 }
 
-// Drafts, and goes through the drafts as long as the sampler, with the target's logits, makes the same choice. Its first
-// other choice, or the one after the last draft, is one token more.
+// Drafts, and goes through the drafts as long as the sampler, with the target's logits, makes the same choice. Its
+// first other choice, or the one after the last draft, is one token more.
 TokenSource::Step Session::speculative_step(size_t limit, std::vector<DecodedToken>* out) {
   Step step;
   drafts_.clear();
@@ -209,8 +210,8 @@ TokenSource::Step Session::speculative_step(size_t limit, std::vector<DecodedTok
   size_t accepted = 0;
   llama_token token;
   for (;; ++accepted) {
-    token = sampler_.sample(context_->logits(static_cast<int32_t>(accepted)), context_->tokens().data(),
-                            base + accepted);
+    token =
+        sampler_.sample(context_->logits(static_cast<int32_t>(accepted)), context_->tokens().data(), base + accepted);
     if (!deliver(token, &step, out) || accepted == drafts_.size() || token != drafts_[accepted]) break;
   }
   drafter_->decoded(static_cast<int32_t>(accepted));
@@ -229,9 +230,7 @@ TokenSource::Step Session::speculative_step(size_t limit, std::vector<DecodedTok
 }
 
 // The caller never saw tokens that wait for a larger buffer: for it, they are not in the context.
-void Session::drop_undelivered() {
-  context_->keep_first(context_->tokens().size() - stream_.waiting());
-}
+void Session::drop_undelivered() { context_->keep_first(context_->tokens().size() - stream_.waiting()); }
 
 int Session::cancel() {
   context_->cancel();

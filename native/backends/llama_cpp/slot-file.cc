@@ -153,8 +153,8 @@ void write_slot_file(const std::string& path, const SlotIdentity& identity, cons
 
   const auto fail = [&](const char* what) {
     const int error = errno;
-    throw Error(ELIZA_ERR_FFI_FAULT, "the slot file " + path + " cannot be " + what + ": " +
-                                         std::generic_category().message(error));
+    throw Error(ELIZA_ERR_FFI_FAULT,
+                "the slot file " + path + " cannot be " + what + ": " + std::generic_category().message(error));
   };
   TemporaryFile temporary(temporary_name(path));
   {
@@ -176,7 +176,7 @@ void write_slot_file(const std::string& path, const SlotIdentity& identity, cons
 SavedContext read_slot_file(const std::string& path, const SlotIdentity& identity) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) refuse(path, "cannot be opened: " + system_message());
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) refuse(path, "is not a regular file");
   const uint64_t size = static_cast<uint64_t>(info.st_size);
 
@@ -199,8 +199,9 @@ SavedContext read_slot_file(const std::string& path, const SlotIdentity& identit
     refuse(path, "was saved by another version of llama.cpp, whose states this one cannot read: save the slot again");
   }
   if (header.type_k != identity.type_k || header.type_v != identity.type_v) {
-    refuse(path, "was saved with other types of KV cache: open the stream with the cache_type_k and cache_type_v of "
-                 "then");
+    refuse(path,
+           "was saved with other types of KV cache: open the stream with the cache_type_k and cache_type_v of "
+           "then");
   }
   if (header.decoded > header.num_tokens || header.visible > header.num_tokens) refuse(path, "contradicts itself");
 

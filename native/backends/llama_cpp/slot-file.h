@@ -4,7 +4,8 @@
 //   tokens    int32 each
 //   state     what llama_state_seq_get_data wrote
 //
-// Little-endian. Everything is checked before anything is used: a truncated, foreign, newer or altered file is an error.
+// Little-endian. Everything is checked before anything is used: a truncated, foreign, newer or altered file is an
+// error.
 #pragma once
 
 #include <cstdint>

@@ -24,8 +24,8 @@ std::vector<int32_t> GgufTokenizer::tokenize(std::string_view text, bool add_spe
   // Every token stands for a byte at least, but for those that are added at the ends: nearly always enough.
   std::vector<int32_t> tokens(text.size() + 8);
   for (;;) {
-    const int32_t count = llama_tokenize(model_->vocab(), text.data(), static_cast<int32_t>(text.size()),
-                                         tokens.data(), static_cast<int32_t>(tokens.size()), add_special, parse_special);
+    const int32_t count = llama_tokenize(model_->vocab(), text.data(), static_cast<int32_t>(text.size()), tokens.data(),
+                                         static_cast<int32_t>(tokens.size()), add_special, parse_special);
     if (count >= 0) {
       tokens.resize(static_cast<size_t>(count));
       return tokens;
@@ -44,9 +44,8 @@ std::string GgufTokenizer::detokenize(const int32_t* tokens, size_t num_tokens, 
   const CallScope scope;
   std::string text(num_tokens * 8 + 8, '\0');
   for (;;) {
-    const int32_t size =
-        llama_detokenize(model_->vocab(), tokens, static_cast<int32_t>(num_tokens), text.data(),
-                         static_cast<int32_t>(text.size()), remove_special, unparse_special);
+    const int32_t size = llama_detokenize(model_->vocab(), tokens, static_cast<int32_t>(num_tokens), text.data(),
+                                          static_cast<int32_t>(text.size()), remove_special, unparse_special);
     if (size >= 0) {
       text.resize(static_cast<size_t>(size));
       return text;
@@ -70,8 +69,7 @@ void check_tokens(const llama_vocab* vocab, const int32_t* tokens, size_t num_to
     if (tokens[i] >= 0 && tokens[i] < vocab_size) continue;
     throw Error(ELIZA_ERR_INVALID_ARG, "token " + std::to_string(tokens[i]) + " at index " + std::to_string(i) +
                                            " is not in the model's vocabulary, which has ids from 0 to " +
-                                           std::to_string(vocab_size - 1) +
-                                           "; tokenize with the same bundle");
+                                           std::to_string(vocab_size - 1) + "; tokenize with the same bundle");
   }
 }
 
