@@ -5,7 +5,7 @@
 namespace eliza {
 
 std::string in_quotes(std::string_view bytes) {
-  constexpr size_t kMaxBytes = 4096;  // PATH_MAX: a path is shown whole
+  constexpr size_t kMaxBytes = 1024;  // a path is shown whole
   const std::string shown = std::string(bytes.substr(0, kMaxBytes)) + (bytes.size() > kMaxBytes ? "..." : "");
   return nlohmann::json(shown).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
