@@ -36,18 +36,18 @@ Options parse(int argc, char** argv) {
   Options options;
   for (int i = 3; i + 1 < argc; i += 2) {
     const std::string name = argv[i];
-    if (name == "--prompt")
-      options.prompt = std::atoi(argv[i + 1]);
-    else if (name == "--decode")
-      options.decode = std::atoi(argv[i + 1]);
-    else if (name == "--draft")
-      options.draft = argv[i + 1];
-    else if (name == "--draft-max")
-      options.draft_max = std::atoi(argv[i + 1]);
-    else if (name == "--gpu-layers")
-      options.gpu_layers = std::atoi(argv[i + 1]);
-    else
+    const char* value = argv[i + 1];
+    if (name == "--draft") {
+      options.draft = value;
+    } else if (int* number = name == "--prompt"       ? &options.prompt
+                             : name == "--decode"     ? &options.decode
+                             : name == "--draft-max"  ? &options.draft_max
+                             : name == "--gpu-layers" ? &options.gpu_layers
+                                                      : nullptr) {
+      *number = std::atoi(value);
+    } else {
       fail(argv[i], "unknown option");
+    }
   }
   if (argc % 2 == 0) fail(argv[argc - 1], "an option without a value");
   return options;

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -10,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "ggml-backend.h"
 #include "ggml.h"
+#include "ggml/src/ggml-backend-impl.h"
 #include "llama.h"
 #include "native/backends/llama_cpp/gguf-check.h"
 #include "native/backends/llama_cpp/kv-cache.h"
@@ -175,6 +178,27 @@ std::pair<std::vector<int32_t>, std::vector<int32_t>> draw_both(const Model& mod
   return drawn;
 }
 
+// A GPU that ends the process when somebody wakes it: its buffers, its memory and its backend are all that there is to
+// ask of a device besides what it is.
+ggml_backend_reg_t fake_gpu() {
+  static ggml_backend_device device = {};
+  static ggml_backend_reg registry = {};
+  device.iface.get_name = [](ggml_backend_dev_t) { return "FakeGPU"; };
+  device.iface.get_description = [](ggml_backend_dev_t) { return "a GPU that must not be woken"; };
+  device.iface.get_type = [](ggml_backend_dev_t) { return GGML_BACKEND_DEVICE_TYPE_GPU; };
+  device.iface.get_memory = [](ggml_backend_dev_t, size_t*, size_t*) { std::abort(); };
+  device.iface.get_props = [](ggml_backend_dev_t, ggml_backend_dev_props*) { std::abort(); };
+  device.iface.init_backend = [](ggml_backend_dev_t, const char*) -> ggml_backend_t { std::abort(); };
+  device.iface.get_buffer_type = [](ggml_backend_dev_t) -> ggml_backend_buffer_type_t { std::abort(); };
+  device.reg = &registry;
+  registry.api_version = GGML_BACKEND_API_VERSION;
+  registry.iface.get_name = [](ggml_backend_reg_t) { return "Fake"; };
+  registry.iface.get_device_count = [](ggml_backend_reg_t) -> size_t { return 1; };
+  registry.iface.get_device = [](ggml_backend_reg_t, size_t) { return &device; };
+  registry.iface.get_proc_address = [](ggml_backend_reg_t, const char*) -> void* { return nullptr; };
+  return &registry;
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_llama_cpp_testing, m) {
@@ -223,6 +247,9 @@ PYBIND11_MODULE(_llama_cpp_testing, m) {
       "acquire_vocabulary",
       [=](const std::string& path) { return mutable_model(eliza::llama_cpp::acquire_vocabulary(path)); },
       py::call_guard<py::gil_scoped_release>());
+  m.def("register_fake_gpu", [] { ggml_backend_register(fake_gpu()); });
+  m.def("plain_loop_with_all_devices",
+        [](const std::string& path) { return plain_generation(path, {1, 5}, 1, 256, {}).size(); });
   m.def("cache_bytes",
         [](const Model& model, uint32_t n_ctx) { return eliza::llama_cpp::cache_bytes(model, n_ctx, {}); });
 

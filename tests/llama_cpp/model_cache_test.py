@@ -11,6 +11,7 @@ import _llama_cpp_testing as llama
 import pytest
 
 from tests.support import models
+from tests.support.isolated import isolated
 
 
 @pytest.fixture
@@ -96,3 +97,20 @@ def test_a_failed_load_does_not_stick(tmp_path, path):
 def test_a_missing_file_says_so(tmp_path):
     with pytest.raises(RuntimeError, match="-3: .*nowhere.gguf cannot be opened: No such file"):
         llama.acquire_model(str(tmp_path / "nowhere.gguf"))
+
+
+def test_a_request_for_the_cpu_wakes_no_gpu(path):
+    """A GPU is registered that ends the process when it is woken. llama.cpp's defaults do wake it."""
+
+    def use(generate) -> None:
+        llama.register_fake_gpu()
+        generate()
+
+    def on_the_cpu() -> None:
+        session = llama.Session(path, max_tokens=4, context_size=64)
+        session.prefill([1, 331, 332])
+        assert len(session.generate()) == 4
+
+    isolated(use)(on_the_cpu)
+    with pytest.raises(pytest.fail.Exception, match="died of SIGABRT"):
+        isolated(use)(lambda: llama.plain_loop_with_all_devices(path))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import threading
 
 import pytest
 
 from tests.llama_cpp import recall
 from tests.support import abi, models
+from tests.support.isolated import isolated
 
 
 def stats(stream: abi.Stream) -> dict:
@@ -314,6 +317,30 @@ def test_an_unknown_cache_type_lists_the_known(context):
     for field in ["cache_type_k", "cache_type_v"]:
         with pytest.raises(abi.Error, match=f"{field} is 'q3_7'.*; known are f32, f16, bf16, q8_0"):
             context.open(**{field: "q3_7"})
+
+
+# --- the log -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_log_goes_where_it_is_told_and_nowhere_else(named, tmp_path):
+    @isolated
+    def check():
+        log = tmp_path / "log"
+        os.environ.pop("ELIZA_LOG", None)
+        if named:
+            os.environ["ELIZA_LOG"] = str(log)
+        # A library of its own: the variable is read once.
+        copy = shutil.copy(abi.library_path(), tmp_path / "copy.so")
+        with abi.Context(recall.bundle("llama"), abi.Library(copy)) as context, context.open(context_size=64) as stream:
+            stream.prefill(context.tokenize("abc"))
+        assert log.exists() == named
+        if named:
+            lines = log.read_text().splitlines()
+            assert any("n_ctx" in line for line in lines)
+            assert all(line.startswith("llama.cpp: ") for line in lines)
+
+    check()
 
 
 # --- several -------------------------------------------------------------------------------------

@@ -13,13 +13,16 @@ namespace {
 
 constexpr llama_seq_id kSequence = 0;
 
-void check_generates(const Model& model) {
-  const bool generates = llama_model_has_decoder(model.get()) && !llama_model_has_encoder(model.get()) &&
-                         !llama_model_is_diffusion(model.get());
-  if (generates) return;
+[[noreturn]] void reject_model(const Model& model) {
   throw Error(ELIZA_ERR_BUNDLE_INVALID, "the model " + model.path() + " has the architecture '" +
                                             model.header().architecture +
                                             "', which does not generate text token by token; take a decoder model");
+}
+
+void check_generates(const Model& model) {
+  const bool generates = llama_model_has_decoder(model.get()) && !llama_model_has_encoder(model.get()) &&
+                         !llama_model_is_diffusion(model.get());
+  if (!generates) reject_model(model);
 }
 
 }  // namespace
@@ -54,11 +57,14 @@ Context::Context(std::shared_ptr<const Model> model, const Options& options)
 
   const CallScope scope;
   context_.reset(llama_init_from_model(model_->get(), params));
-  if (context_ == nullptr || llama_get_memory(context_.get()) == nullptr) {
-    throw Error(context_ == nullptr ? ELIZA_ERR_OOM : ELIZA_ERR_BUNDLE_INVALID,
+  if (context_ == nullptr) {
+    const std::string reason = scope.reason();
+    const bool memory = reason.find("alloc") != std::string::npos;
+    throw Error(memory ? ELIZA_ERR_OOM : ELIZA_ERR_FFI_FAULT,
                 "llama.cpp cannot set up a context of " + std::to_string(options_.capacity) + " tokens for " +
-                    model_->path() + " (" + scope.reason() + "); try a smaller context_size");
+                    model_->path() + " (" + reason + ")" + (memory ? "; try a smaller context_size" : ""));
   }
+  if (llama_get_memory(context_.get()) == nullptr) reject_model(*model_);  // an embedding model
   if (options_.keep_hidden) llama_set_embeddings_nextn(context_.get(), /*value=*/true, /*masked=*/true);
   if (options_.threads > 1) {
     // Without one, llama.cpp starts and ends its threads at every token. They wait awake for the next token for some

@@ -89,10 +89,7 @@ void Sampler::penalise(float* logits, const llama_token* context, size_t size) {
     float& logit = logits[token];
     penalised_.push_back({token, logit});
     // Division alone would make a negative logit likelier; llama_sampler_init_penalties does the same.
-    if (logit <= 0)
-      logit *= settings_.repeat_penalty;
-    else
-      logit /= settings_.repeat_penalty;
+    logit = logit <= 0 ? logit * settings_.repeat_penalty : logit / settings_.repeat_penalty;
   }
 }
 

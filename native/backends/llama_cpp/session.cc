@@ -71,10 +71,11 @@ Session::Session(std::shared_ptr<const Model> model, const eliza_llm_stream_conf
       ignored_options_(ignored_options(config)),
       sampler_(model_->vocab(), sampling_settings(config), config.gbnf_grammar == nullptr ? "" : config.gbnf_grammar) {
   if (config.prompt_cache_key != nullptr && config.slot_id >= 0) {
-    if (services_.warm_cache != nullptr)
+    if (services_.warm_cache != nullptr) {
       warm_key_ = {config.prompt_cache_key, config.slot_id};
-    else
+    } else {
       ignored_options_.push_back("prompt_cache_key");
+    }
   }
   Context::Options options = context_options(*model_, config, manifest_context_size);
   std::shared_ptr<const Model> drafter = acquire_drafter(config, services_.bundle_dir);
@@ -209,10 +210,17 @@ TokenSource::Step Session::speculative_step(size_t limit, std::vector<DecodedTok
 
   size_t accepted = 0;
   llama_token token;
-  for (;; ++accepted) {
-    token =
-        sampler_.sample(context_->logits(static_cast<int32_t>(accepted)), context_->tokens().data(), base + accepted);
-    if (!deliver(token, &step, out) || accepted == drafts_.size() || token != drafts_[accepted]) break;
+  try {
+    for (;; ++accepted) {
+      token =
+          sampler_.sample(context_->logits(static_cast<int32_t>(accepted)), context_->tokens().data(), base + accepted);
+      if (!deliver(token, &step, out) || accepted == drafts_.size() || token != drafts_[accepted]) break;
+    }
+  } catch (...) {
+    // Drafts that nobody has looked at may not stay in the context, nor tokens be delivered that are not in it.
+    context_->keep_first(base);
+    out->clear();
+    throw;
   }
   drafter_->decoded(static_cast<int32_t>(accepted));
   context_->keep_first(base + accepted);
