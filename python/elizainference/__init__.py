@@ -10,7 +10,7 @@
 """
 
 from elizainference._chat import Message
-from elizainference._engine import Backend, Chunk, Completion, Engine, Stats, Stream, Timings
+from elizainference._engine import Backend, EndOfTurn, Engine
 from elizainference._errors import (
     BackendUnavailable,
     BundleError,
@@ -22,6 +22,8 @@ from elizainference._errors import (
     OutOfMemory,
 )
 from elizainference._options import Options
+from elizainference._session import Chat
+from elizainference._stream import Chunk, Completion, Stats, Stream, Timings
 from elizainference._version import __version__
 
 __all__ = [
@@ -29,9 +31,11 @@ __all__ = [
     "BackendUnavailable",
     "BundleError",
     "Cancelled",
+    "Chat",
     "Chunk",
     "Completion",
     "ElizaError",
+    "EndOfTurn",
     "Engine",
     "InvalidArgument",
     "LibraryError",

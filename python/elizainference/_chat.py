@@ -34,9 +34,9 @@ class ChatTemplate:
 
         self._template = _template.Template(source)
         self._context = context
-        self._bos = _token_id(context, "bos")
+        self._bos = token_id(context, "bos")
         self._bos_token = _token_text(context, self._bos)
-        self._eos_token = _token_text(context, _token_id(context, "eos"))
+        self._eos_token = _token_text(context, token_id(context, "eos"))
 
     def render(self, messages: Sequence[Message], disable_thinking: bool = False) -> str:
         """The text of `messages`, up to where the assistant's answer begins."""
@@ -160,7 +160,8 @@ def metadata(context: _native.Context, key: str) -> str | None:
         return None
 
 
-def _token_id(context: _native.Context, name: str) -> int | None:
+def token_id(context: _native.Context, name: str) -> int | None:
+    """The model's token of a name such as "bos"; None where it has none."""
     value = metadata(context, f"tokenizer.ggml.{name}_token_id")
     return int(value) if value and value.isdecimal() else None
 

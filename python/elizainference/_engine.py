@@ -1,108 +1,23 @@
-"""Engine, and what it returns."""
+"""Engine: an open bundle, and what can be done with it."""
 
 from __future__ import annotations
 
 import json
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from elizainference import _library, _native, _options
-from elizainference._chat import ChatTemplate, Message, chat_template, metadata, utf8
-from elizainference._errors import BackendUnavailable, BundleError, Cancelled, ElizaError, InvalidArgument
+from elizainference._chat import ChatTemplate, Message, chat_template, metadata, token_id, utf8
+from elizainference._errors import BackendUnavailable, BundleError, ElizaError, InvalidArgument
 from elizainference._options import Options
-from elizainference._stop import StopStrings
+from elizainference._session import Chat
+from elizainference._stream import Completion, Stats, Stream, collect, read_stats
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
-
-
-class Chunk(NamedTuple):
-    """What one step of a generation brought.
-
-    Both text and tokens are whole: their concatenation over a stream is the answer. Text may lag behind tokens, since a
-    character can take several of them.
-    """
-
-    text: str
-    tokens: tuple[int, ...]
-    drafted: int
-    """Tokens that the drafter proposed in this step; 0 without one."""
-    accepted: int
-    """How many of them the model took."""
-
-
-@dataclass(frozen=True)
-class Stats:
-    """What a stream tells about itself. See docs/abi.md for where the figures are taken."""
-
-    backend: str = ""
-    device: str = ""
-    stop_reason: str = ""
-    """"end_of_generation", "max_tokens", "context_full", "stop_string", "cancelled", "error"; "" while it runs."""
-    prompt_tokens: int = 0
-    generated_tokens: int = 0
-    drafted_tokens: int = 0
-    accepted_tokens: int = 0
-    kv_used: int = 0
-    """Tokens in the KV cache, and how many it can hold."""
-    kv_capacity: int = 0
-    prefill_ms: float = 0.0
-    decode_ms: float = 0.0
-    ignored_options: list[str] = field(default_factory=list)
-    """Options that tune the answer and that this backend does not have."""
-
-
-@dataclass
-class Timings:
-    """Where the time of a generation went, in seconds."""
-
-    open: float = 0.0
-    """Until the stream was open: loading the model, where no other stream had it."""
-    prefill: float = 0.0
-    """Reading the prompt."""
-    first_token: float = 0.0
-    """From the start of the prefill to the first token."""
-    decode: float = 0.0
-    """All tokens after the first."""
-    decoded_tokens: int = 0
-    """How many those were."""
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Speed of decoding; 0 where there was no second token."""
-        return self.decoded_tokens / self.decode if self.decode > 0 else 0.0
-
-
-@dataclass(frozen=True)
-class Completion:
-    """A whole answer. `str()` of it is its text."""
-
-    text: str
-    tokens: tuple[int, ...]
-    stats: Stats
-    timings: Timings
-
-    @property
-    def stop_reason(self) -> str:
-        """Why it ended: "end_of_generation", "max_tokens", "context_full" or "stop_string"."""
-        return self.stats.stop_reason
-
-    @property
-    def backend(self) -> str:
-        """The backend that answered, such as "llama.cpp"."""
-        return self.stats.backend
-
-    @property
-    def device(self) -> str:
-        """What it ran on, such as "cpu"."""
-        return self.stats.device
-
-    def __str__(self) -> str:
-        return self.text
 
 
 @dataclass(frozen=True)
@@ -121,6 +36,20 @@ class Backend:
     chosen: bool
     reason: str
     """Why it is chosen, or not."""
+
+
+class EndOfTurn(NamedTuple):
+    """How likely a text ends here: what `Engine.eot_score` returns."""
+
+    probability: float
+    """Of the token that ends a turn, from 0 to 1."""
+    top_token: int
+    """The likeliest token, and its probability."""
+    top_probability: float
+
+
+# eliza_inference_embed's `pooling`.
+_POOLINGS = {"mean": 1, "cls": 2, "last": 3}
 
 
 class Engine:
@@ -187,15 +116,11 @@ class Engine:
         tokens = self._prompt_tokens(prompt, merged)
         if not tokens:
             raise InvalidArgument("the prompt is empty; give at least one token")
-        try:
-            native = self._context.open(**_options.stream_config(merged))
-        except ElizaError as error:
-            raise self._open_error(error) from None
+        native = self._open(merged)
         try:
             # Greedy decoding draws nothing, and a backend without seeds can do it too.
             if merged["seed"] is not None and merged["temperature"] > 0:
                 native.set_seed(merged["seed"])
-            self._last = _stats(native)
         except BaseException:
             native.close()
             raise
@@ -207,13 +132,72 @@ class Engine:
         >>> engine.generate("Name the capital of France.", max_tokens=3).stop_reason
         'max_tokens'
         """
-        with self.stream(prompt, **options) as stream:
-            text: list[str] = []
-            tokens: list[int] = []
-            for chunk in stream:
-                text.append(chunk.text)
-                tokens.extend(chunk.tokens)
-        return Completion("".join(text), tuple(tokens), stream.stats, stream.timings)
+        return collect(self.stream(prompt, **options))
+
+    def chat(self, messages: Sequence[Message] = (), **options: Unpack[Options]) -> Chat:
+        """Begins a conversation: its history is kept, and what the model has read of it is not read again.
+
+        Args:
+          messages: what was said before, such as `[{"role": "system", "content": "…"}]`.
+          **options: see `Options`; they hold for every answer. `raw` has no meaning here.
+
+        Raises:
+          InvalidArgument: an option is wrong, or the model has no chat template.
+          BackendUnavailable, BundleError: as `stream`.
+
+        >>> with engine.chat() as chat:
+        ...     print(chat.generate("Name the capital of France."))
+        ...     print(chat.generate("And its country?").stats.reused_tokens > 30)
+        The capital of France is Paris.
+        True
+        """
+        merged = _options.merge(self._options, options)
+        started = time.perf_counter()
+        template = self._chat_template()
+        if template is None:
+            raise InvalidArgument("this model has no chat template, so it cannot chat; use stream or generate")
+        native = self._open(merged)
+        return Chat(native, template, merged, messages, opened_in=time.perf_counter() - started)
+
+    def embed(self, text: str, pooling: Literal["mean", "cls", "last"] = "mean") -> list[float]:
+        """The embedding of a text: a vector of length 1, whose products with others tell how alike the texts are.
+
+        Args:
+          text: may be empty.
+          pooling: what becomes of the vectors of the tokens: their mean, that of the first token, or of the last.
+
+        Raises:
+          InvalidArgument: `pooling` is none of these, or the text is longer than the model reads.
+          NotSupported: there is no llama.cpp to do it.
+
+        >>> len(engine.embed("Hello world"))
+        576
+        """
+        if pooling not in _POOLINGS:
+            raise InvalidArgument(f"pooling is {pooling!r}; it must be one of {', '.join(_POOLINGS)}")
+        return self._context.embed(utf8(text, "the text"), _POOLINGS[pooling])
+
+    def eot_score(self, tokens: Sequence[int], target: int | None = None) -> EndOfTurn:
+        """How likely the next token is the one that ends a turn: whether somebody who speaks is done.
+
+        Args:
+          tokens: the text so far, such as `engine.tokenize("<|im_start|>user\\nHow are", parse_special=True)`.
+          target: the token that ends a turn. None: the model's own.
+
+        Raises:
+          InvalidArgument: no tokens, or one that the model has not; or the model names no token that ends a turn.
+          NotSupported: there is no llama.cpp to do it.
+
+        >>> asked = engine.eot_score(engine.tokenize("<|im_start|>user\\nHow are you?", parse_special=True))
+        >>> asking = engine.eot_score(engine.tokenize("<|im_start|>user\\nHow are", parse_special=True))
+        >>> asked.probability > asking.probability
+        True
+        """
+        if target is None:
+            target = next((id for name in ("eot", "eos") if (id := token_id(self._context, name)) is not None), None)
+        if target is None:
+            raise InvalidArgument("the model names no token that ends a turn; give one as target")
+        return EndOfTurn(*self._context.eot_score(_token_ids(tokens), *_token_ids([target])))
 
     def tokenize(self, text: str, *, add_special: bool = True, parse_special: bool = False) -> list[int]:
         """Token ids of a text.
@@ -281,6 +265,15 @@ class Engine:
         last = f", backend={self._last.backend!r}, device={self._last.device!r}" if self._last else ""
         return f"<Engine bundle={self._bundle!r}{last}{', closed' if self._closed else ''}>"
 
+    def _open(self, options: Options) -> _native.Stream:
+        config = _options.stream_config(options)
+        try:
+            native = self._context.open(**config)
+        except ElizaError as error:
+            raise self._open_error(error) from None
+        self._last = read_stats(native)
+        return native
+
     def _prompt_tokens(self, prompt: str | Sequence[Message] | Sequence[int], options: Options) -> list[int]:
         if isinstance(prompt, str):
             template = None if options["raw"] else self._chat_template()
@@ -318,121 +311,6 @@ class Engine:
         return BackendUnavailable(str(error), error.status) if unavailable else error
 
 
-class Stream(Iterator[Chunk]):
-    """A generation in progress: an iterator of `Chunk`.
-
-    Ends at the end of the text; or with `Cancelled` after a `cancel`. One that is not read to its end holds its part of
-    the memory until it is closed: leave it with `close`, or use a `with` statement.
-    """
-
-    def __init__(self, native: _native.Stream, prompt: list[int], stop: Sequence[str], opened_in: float) -> None:
-        self._native = native
-        self._prompt = prompt
-        self._stop = StopStrings(stop)
-        self._timings = Timings(open=opened_in)
-        self._started = 0.0
-        # Of threads that read the same stream, one at a time: they share the stop strings and the clock.
-        self._turn = threading.Lock()
-        self._final: Stats | None = None
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> Chunk:
-        with self._turn:
-            return self._next()
-
-    def cancel(self) -> None:
-        """Ends the generation, from any thread: a `next` in progress raises `Cancelled` within one step."""
-        self._native.cancel()
-
-    def close(self) -> None:
-        """Ends the stream and frees its memory. Closing twice is fine."""
-        if self._final is None:
-            # First, so that nobody waits for what another thread is in.
-            self._native.cancel()
-            self._end("cancelled")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    @property
-    def stats(self) -> Stats:
-        """The figures so far, or those of the end."""
-        return self._final or _stats(self._native)
-
-    @property
-    def timings(self) -> Timings:
-        """Where the time went so far."""
-        return self._timings
-
-    def __repr__(self) -> str:
-        state = self._final.stop_reason if self._final else "open"
-        return f"<Stream {state}, {len(self._prompt)} prompt tokens>"
-
-    def _next(self) -> Chunk:
-        if self._final is not None:
-            raise StopIteration
-        try:
-            if not self._started:
-                self._prefill()
-            while True:
-                before = time.perf_counter()
-                done, text, tokens, drafted, accepted = self._native.next()
-                if tokens:
-                    self._count(before, len(tokens))
-                text = self._stop.push(text)
-                if self._stop.found:
-                    self._end("stop_string")
-                elif done:
-                    text += self._stop.flush()
-                    self._end()
-                if text or tokens:
-                    return Chunk(text, tokens, drafted, accepted)
-                if self._final is not None:
-                    raise StopIteration
-        except StopIteration:
-            raise
-        except BaseException as error:
-            # Ctrl-C too: nothing goes on behind the caller's back.
-            failed = isinstance(error, ElizaError) and not isinstance(error, Cancelled)
-            self._end("error" if failed else "cancelled")
-            raise
-
-    def _prefill(self) -> None:
-        self._started = time.perf_counter()
-        _interruptible(lambda: self._native.prefill(self._prompt), self._native.cancel)
-        self._timings.prefill = time.perf_counter() - self._started
-
-    def _count(self, before: float, tokens: int) -> None:
-        now = time.perf_counter()
-        if self._timings.first_token:
-            self._timings.decode += now - before
-            self._timings.decoded_tokens += tokens
-        else:
-            self._timings.first_token = now - self._started
-
-    def _end(self, reason: str | None = None) -> None:
-        if self._final is not None:
-            return
-        try:
-            self._final = _stats(self._native, reason)
-        except ElizaError:  # the engine was closed
-            self._final = Stats(stop_reason=reason or "")
-        self._native.close()
-
-
-def _stats(native: _native.Stream, stop_reason: str | None = None) -> Stats:
-    figures = json.loads(native.stats())
-    known = {f.name: figures[f.name] for f in fields(Stats) if f.name in figures}
-    if stop_reason is not None:
-        known["stop_reason"] = stop_reason
-    return Stats(**known)
-
-
 def _token_ids(tokens: Sequence[int]) -> list[int]:
     try:
         ids = [int(token) for token in tokens]
@@ -441,33 +319,3 @@ def _token_ids(tokens: Sequence[int]) -> list[int]:
     if any(not 0 <= token < 2**31 for token in ids):
         raise InvalidArgument(f"token ids must be from 0 to {2**31 - 1}")
     return ids
-
-
-def _interruptible(call: Callable[[], None], cancel: Callable[[], None]) -> None:
-    """Makes a long call that Ctrl-C cancels.
-
-    Python handles signals in its main thread, and only while that runs Python code. So there the call gets a thread of
-    its own, and the main thread waits where a signal can reach it.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return call()
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            call()
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, name="eliza-prefill")
-    try:
-        thread.start()
-        thread.join()
-    except BaseException:
-        # A cancel sticks, so it does not matter how far the thread has come.
-        cancel()
-        if thread.is_alive():
-            thread.join()
-        raise
-    if errors:
-        raise errors[0]

@@ -17,6 +17,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 // The 88-byte config of ABI 15 begins with the 80 bytes of ABI 12, so it serves a library of either.
@@ -40,25 +41,30 @@ class StatusError : public std::runtime_error {
 
 // -- The library ------------------------------------------------------------------------------------------------------
 
-#define ELIZA_FUNCTIONS(X) \
-  X(abi_version)           \
-  X(create)                \
-  X(destroy)               \
-  X(free_string)           \
-  X(free_tokens)           \
-  X(llm_backend_report)    \
-  X(llm_stream_open)       \
-  X(llm_stream_prefill)    \
-  X(llm_stream_next)       \
-  X(llm_stream_cancel)     \
-  X(llm_stream_reset)      \
-  X(llm_stream_reset_keep) \
-  X(llm_stream_set_seed)   \
-  X(llm_stream_stats)      \
-  X(llm_stream_close)      \
-  X(tokenize)              \
-  X(detokenize)            \
-  X(model_meta)
+#define ELIZA_FUNCTIONS(X)   \
+  X(abi_version)             \
+  X(create)                  \
+  X(destroy)                 \
+  X(free_string)             \
+  X(free_tokens)             \
+  X(llm_backend_report)      \
+  X(llm_stream_open)         \
+  X(llm_stream_prefill)      \
+  X(llm_stream_next)         \
+  X(llm_stream_cancel)       \
+  X(llm_stream_save_slot)    \
+  X(llm_stream_restore_slot) \
+  X(llm_stream_reset)        \
+  X(llm_stream_reset_keep)   \
+  X(llm_stream_set_seed)     \
+  X(llm_stream_stats)        \
+  X(llm_stream_close)        \
+  X(tokenize)                \
+  X(detokenize)              \
+  X(model_meta)              \
+  X(json_schema_to_gbnf)     \
+  X(embed)                   \
+  X(llm_eot_score)
 
 struct Library {
 #define ELIZA_DECLARE(name) decltype(&eliza_inference_##name) name = nullptr;
@@ -212,6 +218,16 @@ class Stream {
     if (EliLlmStream* stream = stream_.load()) library().llm_stream_cancel(stream);
   }
 
+  void save_slot(const std::string& path) {
+    OwnedString error;
+    check(library().llm_stream_save_slot(handle(), path.c_str(), error.out()), error);
+  }
+
+  void restore_slot(const std::string& path) {
+    OwnedString error;
+    check(library().llm_stream_restore_slot(handle(), path.c_str(), error.out()), error);
+  }
+
   void reset() { check_plain(library().llm_stream_reset(handle()), "reset"); }
 
   int reset_keep(int32_t n_keep) {
@@ -322,6 +338,33 @@ class Context {
     }
   }
 
+  std::vector<float> embed(const std::string& text, int pooling) {
+    // Longer than the embeddings of most models; the others say how long theirs are.
+    std::vector<float> embedding(8192);
+    for (;;) {
+      OwnedString error;
+      int size = 0;
+      const int status = library().embed(handle(), text.data(), text.size(), pooling, embedding.data(),
+                                         embedding.size(), &size, error.out());
+      const bool fits = static_cast<size_t>(size) <= embedding.size();
+      if (fits) check(status, error);
+      embedding.resize(static_cast<size_t>(size));
+      if (fits) return embedding;
+    }
+  }
+
+  // (the probability of `target`, the likeliest token, its probability).
+  std::tuple<float, int32_t, float> eot_score(const std::vector<int32_t>& tokens, int32_t target) {
+    OwnedString error;
+    float probability = 0;
+    int32_t top_token = 0;
+    float top_probability = 0;
+    check(library().llm_eot_score(handle(), tokens.data(), tokens.size(), target, &probability, &top_token,
+                                  &top_probability, error.out()),
+          error);
+    return {probability, top_token, top_probability};
+  }
+
   std::string model_meta(const std::string& key) {
     OwnedString value;
     OwnedString error;
@@ -346,6 +389,13 @@ class Context {
   std::atomic<EliInferenceContext*> context_{nullptr};
 };
 
+std::string json_schema_to_gbnf(const std::string& schema) {
+  OwnedString gbnf;
+  OwnedString error;
+  check(library().json_schema_to_gbnf(schema.c_str(), gbnf.out(), error.out()), error);
+  return gbnf.str_or("");
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
@@ -362,11 +412,14 @@ PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
   });
 
   m.def("load", &load, py::arg("paths"), ReleaseGil());
+  m.def("json_schema_to_gbnf", &json_schema_to_gbnf, py::arg("schema"), ReleaseGil());
 
   py::class_<Stream, Holder<Stream>>(m, "Stream")
       .def("prefill", &Stream::prefill, py::arg("tokens"), ReleaseGil())
       .def("next", &Stream::next)
       .def("cancel", &Stream::cancel, ReleaseGil())
+      .def("save_slot", &Stream::save_slot, py::arg("path"), ReleaseGil())
+      .def("restore_slot", &Stream::restore_slot, py::arg("path"), ReleaseGil())
       .def("reset", &Stream::reset, ReleaseGil())
       .def("reset_keep", &Stream::reset_keep, py::arg("n_keep"), ReleaseGil())
       .def("set_seed", &Stream::set_seed, py::arg("seed"), ReleaseGil())
@@ -384,6 +437,8 @@ PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
            ReleaseGil())
       .def("detokenize", &Context::detokenize, py::arg("tokens"), py::arg("remove_special"), py::arg("unparse_special"),
            ReleaseGil())
+      .def("embed", &Context::embed, py::arg("text"), py::arg("pooling"), ReleaseGil())
+      .def("eot_score", &Context::eot_score, py::arg("tokens"), py::arg("target"), ReleaseGil())
       .def("model_meta", &Context::model_meta, py::arg("key"), ReleaseGil())
       .def("backend_report", &Context::backend_report, ReleaseGil())
       .def("close", &Context::close, ReleaseGil());

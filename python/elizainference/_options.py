@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import operator
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
+from elizainference import _native
 from elizainference._errors import InvalidArgument
 
 
@@ -35,6 +37,8 @@ class Options(TypedDict, total=False):
     """Texts at which to end; none of them is part of the answer. Default: none."""
     grammar: str | None
     """A GBNF grammar that the answer has to match."""
+    json_schema: Mapping[str, Any] | str | None
+    """A JSON schema, as a dict or as JSON text; the answer is JSON that matches it. In place of `grammar`."""
     raw: bool
     """A string is the exact text to continue, special tokens such as <|im_start|> included, and not what a user says to
     a chat model. Default: False."""
@@ -50,10 +54,17 @@ class Options(TypedDict, total=False):
     """Type of the V half of the KV cache."""
     mtp_drafter_path: str | os.PathLike[str] | None
     """A smaller model that drafts tokens ahead; relative to the bundle, or absolute."""
-    draft_max: int
-    """Most tokens to draft per step. 0, the default: no drafting."""
+    drafter: str | os.PathLike[str] | None
+    """Another name of `mtp_drafter_path`."""
+    draft_max: int | None
+    """Most tokens to draft per step; 0: none. None, the default: 4 where there is a drafter."""
     draft_min: int
-    """Fewest tokens to draft per step. Default: 0."""
+    """Fewest tokens to draft per step; with less than that, a step drafts none. Default: 0."""
+    prompt_cache_key: str | None
+    """Streams of an engine with the same key, one after the other, do not read again what their prompts have in
+    common at the start. Default: None."""
+    slot_id: int | None
+    """Which of the caches of that key: 0 and up; -1: none. None, the default: 0 where there is a key."""
 
 
 DEFAULTS: Options = {
@@ -65,6 +76,7 @@ DEFAULTS: Options = {
     "seed": None,
     "stop": (),
     "grammar": None,
+    "json_schema": None,
     "raw": False,
     "disable_thinking": False,
     "n_gpu_layers": 0,
@@ -72,9 +84,16 @@ DEFAULTS: Options = {
     "cache_type_k": None,
     "cache_type_v": None,
     "mtp_drafter_path": None,
-    "draft_max": 0,
+    "draft_max": None,
     "draft_min": 0,
+    "prompt_cache_key": None,
+    "slot_id": None,
 }
+
+ALIASES = {"drafter": "mtp_drafter_path"}
+
+# A few tokens pay where drafts are often right; many cost where they are not.
+_DRAFT_MAX_WITH_DRAFTER = 4
 
 _INT32_MAX = 2**31 - 1
 
@@ -87,6 +106,7 @@ _INTEGERS = {
     "context_size": (0, _INT32_MAX),
     "draft_max": (0, _INT32_MAX),
     "draft_min": (0, _INT32_MAX),
+    "slot_id": (-1, _INT32_MAX),
 }
 _NUMBERS = {
     "temperature": (0.0, math.inf),
@@ -103,32 +123,49 @@ def merge(base: Options, overrides: Mapping[str, Any]) -> Options:
     Raises:
       InvalidArgument: names the option, its value and what it may be.
     """
-    options: dict[str, Any] = dict(base)
-    for name, value in overrides.items():
-        options[name] = _checked(name, value)
-    if options["draft_min"] > options["draft_max"]:
+    given: dict[str, Any] = {}
+    for alias, value in overrides.items():
+        name = ALIASES.get(alias, alias)
+        if name in given:
+            raise InvalidArgument(f"{alias} is another name of {name}; give one of them")
+        given[name] = _checked(name, value)
+    options: dict[str, Any] = {**base, **given}
+    # One of them in a call replaces the other of the engine.
+    if given.get("grammar") is not None and given.get("json_schema") is not None:
+        raise InvalidArgument("both a grammar and a json_schema are given; the answer can follow one of them")
+    if given.get("grammar") is not None:
+        options["json_schema"] = None
+    if given.get("json_schema") is not None:
+        options["grammar"] = None
+    draft_max = _draft_max(options)
+    if options["draft_min"] > draft_max:
         raise InvalidArgument(
-            f"draft_min is {options['draft_min']} and draft_max {options['draft_max']}; draft_min may not be the larger"
+            f"draft_min is {options['draft_min']} and draft_max {draft_max}; draft_min may not be the larger"
         )
     return options  # type: ignore[return-value]
 
 
 def stream_config(options: Options) -> dict[str, Any]:
-    """The arguments of `_native.Context.open`."""
+    """The arguments of `_native.Context.open`.
+
+    Raises:
+      InvalidArgument: a JSON schema is none, or holds what a grammar cannot express.
+    """
     drafter = options["mtp_drafter_path"]
+    key, slot = options["prompt_cache_key"], options["slot_id"]
+    schema = options["json_schema"]
     return {
         "max_tokens": options["max_tokens"],
         "temperature": options["temperature"],
         "top_p": options["top_p"],
         "top_k": options["top_k"],
         "repeat_penalty": options["repeat_penalty"],
-        # A stream of this package has a KV cache of its own.
-        "slot_id": -1,
-        "prompt_cache_key": None,
+        "slot_id": slot if slot is not None else -1 if key is None else 0,
+        "prompt_cache_key": key,
         "draft_min": options["draft_min"],
-        "draft_max": options["draft_max"],
+        "draft_max": _draft_max(options),
         "mtp_drafter_path": None if drafter is None else os.fsencode(drafter),
-        "gbnf_grammar": options["grammar"],
+        "gbnf_grammar": options["grammar"] if schema is None else _native.json_schema_to_gbnf(str(schema)),
         "disable_thinking": options["disable_thinking"],
         "n_gpu_layers": options["n_gpu_layers"],
         "cache_type_k": options["cache_type_k"],
@@ -137,10 +174,17 @@ def stream_config(options: Options) -> dict[str, Any]:
     }
 
 
+def _draft_max(options: Mapping[str, Any]) -> int:
+    draft_max: int | None = options["draft_max"]
+    if draft_max is not None:
+        return draft_max
+    return 0 if options["mtp_drafter_path"] is None else max(_DRAFT_MAX_WITH_DRAFTER, options["draft_min"])
+
+
 def _checked(name: str, value: Any) -> Any:
     if name not in DEFAULTS:
-        close = difflib.get_close_matches(name, DEFAULTS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(DEFAULTS)}"
+        close = difflib.get_close_matches(name, [*DEFAULTS, *ALIASES], n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join([*DEFAULTS, *ALIASES])}"
         raise InvalidArgument(f"there is no option {name}; {hint}")
     if value is None and name in _OPTIONAL:
         return None
@@ -152,6 +196,8 @@ def _checked(name: str, value: Any) -> Any:
         return bool(value)
     if name == "stop":
         return _stop_strings(value)
+    if name == "json_schema":
+        return _json_text(value)
     if name == "mtp_drafter_path":
         return _text(name, os.fspath(value) if isinstance(value, os.PathLike) else value)
     return _text(name, value)
@@ -182,6 +228,18 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
         raise InvalidArgument(f"{name} is {value!r}; it must be a string that is not empty and holds no NUL")
     return value
+
+
+def _json_text(value: Any) -> str:
+    if isinstance(value, str):
+        return _text("json_schema", value)
+    if not isinstance(value, Mapping):
+        raise InvalidArgument(f"json_schema is {value!r}; it must be a schema as a dict, or as JSON text")
+    try:
+        # The order of keys is that of the answer.
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgument(f"json_schema cannot be written as JSON: {error}") from None
 
 
 def _stop_strings(value: Any) -> tuple[str, ...]:

@@ -47,4 +47,11 @@ def test_guide(names):
 def test_there_are_examples():
     tests = doctest.DocTestFinder().find(importlib.import_module("elizainference._engine"))
     with_examples = {test.name.removeprefix("elizainference._engine.") for test in tests if test.examples}
-    assert {"Engine", "Engine.stream", "Engine.generate", "Engine.tokenize", "Engine.backends"} <= with_examples
+    assert {
+        "Engine",
+        "Engine.stream",
+        "Engine.generate",
+        "Engine.chat",
+        "Engine.embed",
+        "Engine.tokenize",
+    } <= with_examples

@@ -190,6 +190,117 @@ def test_statistics_while_it_runs(engine):
         assert stream.stats.generated_tokens == 5
 
 
+# --- What an engine keeps -----------------------------------------------------------------------
+
+
+def test_a_warm_cache(noise):
+    cold = noise.generate("hello there")
+    assert noise.generate("hello there", prompt_cache_key="k").stats.reused_tokens == 0
+    warm = noise.generate("hello there", prompt_cache_key="k")
+    assert warm.text == cold.text
+    assert warm.stats.reused_tokens == warm.stats.prompt_tokens - 1
+    assert noise.generate("hello there", prompt_cache_key="k", slot_id=1).stats.reused_tokens == 0
+    assert noise.generate("hello there", prompt_cache_key="other").stats.reused_tokens == 0
+
+
+def test_a_saved_stream_goes_on(engine, noise, tmp_path):
+    path = tmp_path / "slot"
+    with noise.stream("hello", max_tokens=24) as stream:
+        start = [next(stream) for _ in range(5)]
+        stream.save(path)
+        rest = list(stream)
+    expected = [token for chunk in rest for token in chunk.tokens]
+    with noise.stream([expected[0]], max_tokens=18) as stream:
+        stream.restore(path)
+        assert [token for chunk in stream for token in chunk.tokens] == expected[1:]
+        assert stream.stats.kv_used >= len(start) + 18
+    # A file of another model leaves the stream as it was.
+    with engine.stream("abc", max_tokens=4) as stream:
+        with pytest.raises(eliza.InvalidArgument):
+            stream.restore(path)
+        assert "".join(chunk.text for chunk in stream) == "defg"
+
+
+def test_a_prompt_can_be_saved_before_the_answer(engine, tmp_path):
+    path = tmp_path / "slot"
+    with engine.stream("abc", max_tokens=4) as stream:
+        stream.save(path)
+        assert "".join(chunk.text for chunk in stream) == "defg"
+        with pytest.raises(eliza.InvalidArgument, match="has ended"):
+            stream.save(path)
+    with engine.stream(engine.tokenize("x", add_special=False), max_tokens=3) as stream:
+        stream.restore(path)
+        assert "".join(chunk.text for chunk in stream) == "yz "
+        assert stream.stats.kv_used >= 4 + 1 + 2
+    with engine.stream("abc") as stream:
+        next(stream)
+        with pytest.raises(eliza.InvalidArgument, match="before the first next"):
+            stream.restore(path)
+        with pytest.raises(eliza.InvalidArgument, match="NUL"):
+            stream.save("a\0b")
+        with pytest.raises(eliza.ElizaError):
+            stream.save(tmp_path / "none" / "slot")
+
+
+def test_drafting_changes_no_text(engine):
+    drafted = engine.generate("abc", max_tokens=20, drafter=models.text_model("tiny_llama_cycle"))
+    assert drafted.text == models.alphabet("c", 20)
+    assert drafted.stats.drafted_tokens == drafted.stats.accepted_tokens > 10
+    chunks = list(engine.stream("abc", max_tokens=20, drafter=models.text_model("tiny_llama_cycle"), draft_max=3))
+    assert [len(chunk.tokens) for chunk in chunks[:3]] == [1, 4, 4]
+    assert [(chunk.drafted, chunk.accepted) for chunk in chunks[:3]] == [(0, 0), (3, 3), (3, 3)]
+
+
+def test_a_drafter_that_is_wrong_now_and_then():
+    name = "tiny_gemma4_mtp_wrong"
+    with eliza.Engine(models.bundle(name), raw=True, drafter=f"mtp/drafter-{name}.gguf") as engine:
+        completion = engine.generate("abc", max_tokens=40)
+        assert completion.text == models.alphabet("c", 40)
+        assert 0 < completion.stats.accepted_tokens < completion.stats.drafted_tokens
+        assert engine.generate("abc", max_tokens=40, draft_max=0).stats.drafted_tokens == 0
+
+
+def test_a_drafter_that_is_none(engine):
+    with pytest.raises(eliza.ElizaError, match="nothing.gguf"):
+        engine.stream("abc", drafter="nothing.gguf")
+
+
+def test_cache_types(engine):
+    for name in ("f32", "f16", "q8_0"):
+        assert engine.generate("abc", max_tokens=5, cache_type_k=name, cache_type_v=name).text == "defgh"
+    with pytest.raises(eliza.ElizaError, match="q8_0"):
+        engine.stream("abc", cache_type_k="q9")
+
+
+# --- Embeddings, ends of turns -------------------------------------------------------------------
+
+
+def test_embeddings(noise):
+    mean = noise.embed("abc")
+    assert len(mean) == 64 and abs(sum(x * x for x in mean) - 1) < 1e-3
+    assert noise.embed("abc", pooling="mean") == mean == noise.embed("abc")
+    assert mean != noise.embed("abc", "last") != noise.embed("abd", "last")
+    assert noise.embed("abc", "cls") == noise.embed("xyz", "cls")  # the token that begins every text
+    assert len(noise.embed("")) == 64
+    with pytest.raises(eliza.InvalidArgument, match="mean, cls, last"):
+        noise.embed("abc", pooling="max")  # type: ignore[arg-type]
+    with pytest.raises(eliza.InvalidArgument, match="5001 tokens"):
+        noise.embed("x" * 5000)
+
+
+def test_ends_of_turns():
+    with eliza.Engine(models.bundle("tiny_llama_end")) as engine:  # ends after j
+        over, not_over = engine.eot_score(engine.tokenize("ij")), engine.eot_score(engine.tokenize("ab"))
+        assert over.probability > not_over.probability
+        assert over.top_token == 2 and over.top_probability == over.probability
+        c = engine.tokenize("c", add_special=False)[0]
+        assert not_over.top_token == c
+        assert engine.eot_score(engine.tokenize("ab"), target=c).probability == not_over.top_probability
+        for tokens, target in [([], None), ([10**6], None), ([1], -1), ([1], 10**6)]:
+            with pytest.raises(eliza.InvalidArgument):
+                engine.eot_score(tokens, target)
+
+
 def test_metadata(engine):
     assert engine.metadata("general.architecture") == "llama"
     assert engine.metadata("no.such.key") is None

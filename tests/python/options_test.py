@@ -15,7 +15,7 @@ DEFAULTS = _options.DEFAULTS
 
 
 def test_every_option_has_a_default():
-    assert DEFAULTS.keys() == eliza.Options.__annotations__.keys()
+    assert DEFAULTS.keys() | _options.ALIASES.keys() == eliza.Options.__annotations__.keys()
     assert _options.merge(DEFAULTS, DEFAULTS) == DEFAULTS
 
 
@@ -35,9 +35,11 @@ def test_every_option_reaches_the_config():
         "mtp_drafter_path": "mtp/drafter.gguf",
         "draft_max": 4,
         "draft_min": 1,
+        "prompt_cache_key": "chat",
+        "slot_id": 2,
     }
-    assert values.keys() == DEFAULTS.keys() - {"seed", "stop", "raw"}
-    expected = {**values, "slot_id": -1, "prompt_cache_key": None, "mtp_drafter_path": b"mtp/drafter.gguf"}
+    assert values.keys() == DEFAULTS.keys() - {"seed", "stop", "raw", "json_schema"}
+    expected = {**values, "mtp_drafter_path": b"mtp/drafter.gguf"}
     expected["gbnf_grammar"] = expected.pop("grammar")
     assert _options.stream_config(_options.merge(DEFAULTS, values)) == expected
 
@@ -55,6 +57,13 @@ def test_every_option_reaches_the_config():
         ("repeat_penalty", [0, 1, 1.3], [-1, math.inf]),
         ("stop", ["x", ["x", "y"], (), []], ["", [""], [1], 5, None]),
         ("grammar", [None, "root ::= [a]"], ["", "a\0b", 5]),
+        (
+            "json_schema",
+            [None, {}, {"type": "null"}, "{}"],
+            ["", "a\0b", 5, [], True, {"x": math.nan}, {"x": object()}],
+        ),
+        ("slot_id", [None, -1, 0, 7], [-2, 0.5]),
+        ("prompt_cache_key", [None, "chat"], ["", "a\0b", 5]),
         ("cache_type_k", [None, "q8_0"], ["", 8]),
         ("mtp_drafter_path", [None, "d.gguf"], ["", "a\0b", 1]),
     ],
@@ -70,6 +79,42 @@ def test_ranges(name, good, bad):
 def test_draft_min_above_draft_max():
     with pytest.raises(eliza.InvalidArgument, match="draft_min is 3 and draft_max 2"):
         _options.merge(DEFAULTS, {"draft_min": 3, "draft_max": 2})
+
+
+def config(**options) -> dict:
+    return _options.stream_config(_options.merge(DEFAULTS, options))
+
+
+def test_a_drafter_drafts_unless_told_otherwise():
+    assert config()["draft_max"] == 0
+    assert config(mtp_drafter_path="d.gguf")["draft_max"] == 4
+    assert config(mtp_drafter_path="d.gguf", draft_min=6)["draft_max"] == 6
+    assert config(mtp_drafter_path="d.gguf", draft_max=0)["draft_max"] == 0
+
+
+def test_drafter_is_the_other_name():
+    assert config(drafter="d.gguf") == config(mtp_drafter_path="d.gguf")
+    with pytest.raises(eliza.InvalidArgument, match="another name of mtp_drafter_path"):
+        config(drafter="d.gguf", mtp_drafter_path="d.gguf")
+    with pytest.raises(eliza.InvalidArgument, match="did you mean drafter?"):
+        config(draftr="d.gguf")
+
+
+def test_a_cache_key_has_a_slot_of_its_own():
+    assert config()["slot_id"] == -1
+    assert config(prompt_cache_key="chat")["slot_id"] == 0
+    assert config(prompt_cache_key="chat", slot_id=3)["slot_id"] == 3
+
+
+def test_a_grammar_and_a_schema_replace_each_other():
+    with_grammar = _options.merge(DEFAULTS, {"grammar": "root ::= [a]"})
+    with_schema = _options.merge(with_grammar, {"json_schema": {}})
+    assert (with_schema["grammar"], with_schema["json_schema"]) == (None, "{}")
+    assert _options.merge(with_schema, {"grammar": "root ::= [b]"})["json_schema"] is None
+    # None takes away its own, and not the other.
+    assert _options.merge(with_schema, {"grammar": None})["json_schema"] == "{}"
+    with pytest.raises(eliza.InvalidArgument, match="one of them"):
+        _options.merge(DEFAULTS, {"grammar": "root ::= [a]", "json_schema": {}})
 
 
 def _cut_off(text: str, strings: list[str]) -> str:

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from elizainference._chat import Message
-from elizainference._engine import Completion, Engine, Stream
+from elizainference._engine import Engine
+from elizainference._stream import Completion, Stream
 from elizainference.cli import _terminal
 
 
