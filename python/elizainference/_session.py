@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from elizainference import _native
 from elizainference._chat import ChatTemplate, Message
-from elizainference._errors import InvalidArgument, NotSupported
+from elizainference._errors import ElizaError, InvalidArgument, NotSupported, from_status
 from elizainference._options import Options
 from elizainference._stream import Completion, Stats, Stream, collect
 
@@ -75,8 +75,8 @@ class Chat:
             # The last token is read again in any case: what follows it is what the answer begins with.
             kept = self._keep(min(_common_prefix(self._cached, prompt), len(prompt) - 1))
             self._set_seed()
+            self._turn = _Turn(self, said, prompt, kept, opened_in=0.0 if self._used else self._opened_in)
             self._used = True
-            self._turn = _Turn(self, said, prompt, kept)
             return self._turn
 
     def generate(self, message: str | Message) -> Completion:
@@ -93,7 +93,7 @@ class Chat:
         with self._lock:
             self._check_idle()
             self._keep(len(self._cached))
-            saved = json.dumps({"messages": self.messages, "tokens": self._cached})
+            saved = json.dumps({"messages": self.messages, "tokens": self._cached}, default=dict)
             folder = os.path.dirname(os.path.abspath(path))
             with tempfile.TemporaryDirectory(prefix=".eliza-", dir=folder) as parts:
                 cache, whole = os.path.join(parts, _CACHE), os.path.join(parts, "whole")
@@ -117,16 +117,21 @@ class Chat:
         """
         with self._lock:
             self._check_idle()
-            try:
-                with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(prefix="eliza-") as parts:
-                    saved = json.loads(archive.read(_CONVERSATION))
-                    messages, tokens = list(saved["messages"]), [int(token) for token in saved["tokens"]]
-                    cache = archive.extract(_CACHE, parts)
-                    # Forgets a cancel, too.
-                    self._keep(len(self._cached))
+            name = os.fsdecode(path)
+            with tempfile.TemporaryDirectory(prefix="eliza-") as parts:
+                try:
+                    with zipfile.ZipFile(name) as archive:
+                        saved = json.loads(archive.read(_CONVERSATION))
+                        messages, tokens = list(saved["messages"]), [int(token) for token in saved["tokens"]]
+                        cache = archive.extract(_CACHE, parts)
+                except (zipfile.BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
+                    raise InvalidArgument(f"{name!r} is no saved chat, or is damaged: {error}") from None
+                # Forgets a cancel, too.
+                self._keep(len(self._cached))
+                try:
                     self._native.restore_slot(os.fsencode(cache))
-            except (zipfile.BadZipFile, EOFError, KeyError, TypeError, json.JSONDecodeError) as error:
-                raise InvalidArgument(f"{os.fspath(path)!r} is no saved chat, or is damaged: {error}") from None
+                except ElizaError as error:
+                    raise from_status(error.status, str(error).replace(cache, name)) from None
             self.messages, self._cached, self._used = messages, tokens, True
 
     def close(self) -> None:
@@ -190,10 +195,11 @@ class _Turn(Stream):
       said: the message that is answered.
       prompt: tokens of the whole conversation, `said` included.
       kept: how many of them the KV cache holds.
+      opened_in: seconds until the chat was open, for its first answer.
     """
 
-    def __init__(self, chat: Chat, said: Message, prompt: list[int], kept: int) -> None:
-        super().__init__(chat._native, prompt[kept:], chat._options["stop"], opened_in=chat._opened_in)
+    def __init__(self, chat: Chat, said: Message, prompt: list[int], kept: int, opened_in: float) -> None:
+        super().__init__(chat._native, prompt[kept:], chat._options["stop"], opened_in)
         self._chat = chat
         self._said = said
         self._whole_prompt = prompt

@@ -35,6 +35,7 @@ def test_the_second_turn_reads_only_what_is_new(engine):
         first = chat.generate("Axabc")
         assert first.stats.reused_tokens == 0
         second = chat.generate("pqr")
+        assert first.timings.open > 0 == second.timings.open
         # Of the first turn everything, with or without the last token of the answer, which no step has taken in.
         before = first.stats.prompt_tokens + len(first.tokens)
         assert before - 1 <= second.stats.reused_tokens <= before
@@ -253,8 +254,9 @@ def test_another_models_chat_is_refused(tmp_path):
         chat.save(path)
     with eliza.Engine(recall.bundle("gemma3"), max_tokens=6, context_size=512) as engine, engine.chat() as chat:
         text = chat.generate("Aabc").text
-        with pytest.raises(eliza.InvalidArgument, match="model"):
+        with pytest.raises(eliza.InvalidArgument, match="model") as caught:
             chat.restore(path)
+        assert str(path) in str(caught.value)
         chat.messages.clear()
         assert chat.generate("Aabc").text == text
 
