@@ -86,6 +86,19 @@ def test_the_context_size_in_order_of_who_says_it(context, monkeypatch):
             capacity()
 
 
+def test_the_manifest_comes_before_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELIZA_CONTEXT_SIZE", "300")
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "m.gguf").symlink_to(next(recall.bundle("llama").glob("text/*.gguf")))
+    file = {"path": "text/m.gguf", "sha256": "0" * 64, "ctx": 123, "runtimeClass": "llama-cpp"}
+    manifest = {"id": "recall", "tier": "test", "version": "1", "files": {"text": [file]}}
+    (tmp_path / "eliza-1.manifest.json").write_text(json.dumps(manifest))
+    with abi.Context(tmp_path) as context:
+        for config, size in [({}, 123), ({"context_size": 50}, 50)]:
+            with context.open(**config) as stream:
+                assert stats(stream)["kv_capacity"] == size
+
+
 def test_a_context_beyond_memory_is_refused_with_an_estimate(context):
     message = (
         r"context_size is 2000000000 tokens, which needs about \d+ MiB where \d+ MiB of memory are available; "
