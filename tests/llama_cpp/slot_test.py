@@ -179,6 +179,16 @@ def test_no_file(context, tmp_path):
             restore(stream, tmp_path)
 
 
+def test_saving_replaces_files_only(context, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with context.open(context_size=64) as stream:
+        for target in (pipe, tmp_path):
+            with pytest.raises(abi.Error, match="is not a regular file; name another. Nothing was saved"):
+                save(stream, target)
+    assert list(tmp_path.iterdir()) == [pipe] and pipe.is_fifo()
+
+
 def test_flipped_bits(tmp_path):
     """Each of a file's first bytes, and some of the rest: the checksum finds them all."""
 
