@@ -151,7 +151,7 @@ uint64_t cache_bytes(const Model& model, uint32_t n_ctx, CacheTypes types) {
 
 uint32_t context_size(const Model& model, int32_t config_size, int32_t manifest_size, CacheTypes types) {
   const std::optional<uint64_t> available = available_memory();
-  const int32_t from_environment = config_size > 0 || manifest_size > 0 ? 0 : size_from_environment();
+  const int32_t from_environment = size_from_environment();  // checked also where another goes first
   const int32_t asked = config_size > 0 ? config_size : manifest_size > 0 ? manifest_size : from_environment;
   if (asked > 0) {
     const uint32_t size = static_cast<uint32_t>(asked);

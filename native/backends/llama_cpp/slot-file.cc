@@ -156,6 +156,12 @@ void write_slot_file(const std::string& path, const SlotIdentity& identity, cons
     throw Error(ELIZA_ERR_FFI_FAULT,
                 "the slot file " + path + " cannot be " + what + ": " + std::generic_category().message(error));
   };
+  // A rename takes the place of whatever is there: of a device or a pipe, too.
+  struct stat target{};
+  if (::stat(path.c_str(), &target) == 0 && !S_ISREG(target.st_mode)) {
+    throw Error(ELIZA_ERR_INVALID_ARG,
+                "the slot file " + path + " exists and is not a regular file; name another. Nothing was saved");
+  }
   TemporaryFile temporary(temporary_name(path));
   {
     // Mine alone: a conversation is in it.

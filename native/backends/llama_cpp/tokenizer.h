@@ -12,7 +12,7 @@ class GgufTokenizer final : public Tokenizer {
  public:
   explicit GgufTokenizer(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 
-  std::vector<int32_t> tokenize(std::string_view text, bool add_special, bool parse_special) const override;
+  std::vector<int32_t> tokenize(std::string_view input, bool add_special, bool parse_special) const override;
   std::string detokenize(const int32_t* tokens, size_t num_tokens, bool remove_special,
                          bool unparse_special) const override;
   std::optional<std::string> metadata(const std::string& key) const override;
