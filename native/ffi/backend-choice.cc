@@ -37,7 +37,8 @@ std::string text_listing(const std::string& bundle_dir) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(bundle_dir + "/text", error), end; !error && entry != end;
        entry.increment(error)) {
-    names.push_back(entry->path().filename().string());
+    std::error_code unknown;
+    names.push_back(entry->path().filename().string() + (entry->is_directory(unknown) ? " (a directory)" : ""));
   }
   if (error) return "cannot be read (" + error.message() + ")";
   if (names.empty()) return "is empty";
@@ -66,7 +67,7 @@ std::string reason_of(const BackendRow& row, const std::string& bundle_dir) {
 // for another runtime wants to know why that one did not answer.
 Error nobody_serves(const std::string& bundle_dir, const eliza_llm_stream_config_t* config) {
   std::string message = "no backend serves the bundle \"" + bundle_dir + "\": its text/ " + text_listing(bundle_dir) +
-                        "; " + kLlamaCpp + " needs a text/*.gguf";
+                        "; " + kLlamaCpp + " needs a text/*.gguf, a file with its suffix in lower case";
   const Decision decision = decide(request_for_bundle(bundle_dir, config, Ask::kOpen));
   for (const BackendRow& row : decision.backends) {
     if (row.name != kLlamaCpp) message += "; " + row.name + ": " + reason_of(row, bundle_dir);

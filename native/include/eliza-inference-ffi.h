@@ -10,19 +10,19 @@
  *   EliInferenceContext* context = eliza_inference_create("path/to/bundle", &error);
  *   int* prompt = NULL;
  *   size_t prompt_size = 0;
- *   eliza_inference_tokenize(context, "Hello", 5, 1, 1, &prompt, &prompt_size, &error);
+ *   if (context) eliza_inference_tokenize(context, "Hello", 5, 1, 1, &prompt, &prompt_size, &error);
  *
  *   eliza_llm_stream_config_t config = ELIZA_LLM_STREAM_CONFIG_DEFAULT;
- *   EliLlmStream* stream = eliza_inference_llm_stream_open(context, &config, &error);
- *   eliza_inference_llm_stream_prefill(stream, prompt, prompt_size, &error);
- *   int32_t tokens[32];
- *   char text[1024];
- *   size_t count = 0;
- *   int status;
- *   do {
+ *   config.max_tokens = 64;
+ *   EliLlmStream* stream = prompt ? eliza_inference_llm_stream_open(context, &config, &error) : NULL;
+ *   int status = stream ? eliza_inference_llm_stream_prefill(stream, (int32_t*)prompt, prompt_size, &error) : -1;
+ *   while (status == 0) {
+ *     int32_t tokens[32];
+ *     char text[1024];
+ *     size_t count;
  *     status = eliza_inference_llm_stream_next(stream, tokens, 32, &count, text, sizeof text, NULL, NULL, &error);
- *     if (status >= 0) fputs(text, stdout);
- *   } while (status == 0);
+ *     if (status >= 0) fputs(text, stdout), fflush(stdout);
+ *   }
  *   if (status < 0) fprintf(stderr, "%s\n", error);
  *
  *   eliza_inference_free_string(error);
@@ -43,6 +43,7 @@
  *   eliza_inference_llm_stream_cancel, which returns at once. Different streams run independently.
  * Callbacks.  A callback may call any function, but may not wait for the call that it came from: a call that would
  *   have to is refused, and what it closes ends when that call returns.
+ * Processes.  A child of fork() has none of the library's threads: it may not use handles that its parent made.
  * Output.  The library writes nothing to stdout or stderr. ELIZA_LOG names a file, or `stderr`, for its log.
  */
 #ifndef ELIZA_INFERENCE_FFI_H_

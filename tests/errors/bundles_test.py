@@ -121,7 +121,7 @@ def test_a_dangling_link(tmp_path):
 def test_a_directory_named_as_a_model(tmp_path):
     bundle = _bundle(tmp_path / "bundle")
     (bundle / "text" / "model.gguf").mkdir()
-    _refused(bundle, "gguf")
+    _refused(bundle, "model.gguf (a directory)")
 
 
 @isolated

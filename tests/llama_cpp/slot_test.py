@@ -127,10 +127,9 @@ def test_the_file_is_replaced_as_a_whole(context, tmp_path):
 def test_where_nothing_can_be_written(context, tmp_path):
     with context.open(context_size=64) as stream:
         stream.prefill(context.tokenize("abc"))
-        for path in [tmp_path / "missing" / "slot", tmp_path]:
-            with pytest.raises(abi.Error, match="the slot file .* cannot be (created|put in its place): ") as error:
-                save(stream, path)
-            assert error.value.status == abi.FFI_FAULT
+        with pytest.raises(abi.Error, match="the slot file .* cannot be created: ") as error:
+            save(stream, tmp_path / "missing" / "slot")
+        assert error.value.status == abi.FFI_FAULT
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.program import ELIZA, LIMIT_S, check_message, run, start
+from tests.python.program import ELIZA, LIMIT_S, check_message, environment, run, start
 from tests.support import models
+from tests.support.runfile import runfile
 
 CYCLE = str(models.bundle("tiny_llama_cycle"))
 RANDOM = str(models.bundle("tiny_llama_random"))
@@ -66,6 +67,19 @@ def test_options_reach_the_engine():
 def test_prompt_from_stdin():
     for arguments in ((), ("-",)):
         assert generate("--raw", "--max-tokens", "3", *arguments, stdin="abc").stdout == "def\n"
+
+
+def test_stdin_that_is_closed():
+    command = [runfile(ELIZA), "generate", "--bundle", CYCLE, "--raw", "--max-tokens", "3", "abc"]
+    closed = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *command],
+        capture_output=True,
+        encoding="utf-8",
+        env=environment(),
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert (closed.returncode, closed.stdout) == (0, "def\n"), closed.stderr
 
 
 def test_a_prompt_that_looks_like_an_option():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
@@ -50,7 +51,10 @@ class AnswerWriter:
 
 
 def prepare_streams() -> None:
-    """A character that the terminal's encoding lacks is shown as `?`; it does not end the command."""
+    """A stream that was closed before the command began is empty; a character that an encoding lacks is shown as `?`."""
+    sys.stdin = sys.stdin or open(os.devnull)
+    sys.stdout = sys.stdout or open(os.devnull, "w")
+    sys.stderr = sys.stderr or open(os.devnull, "w")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
