@@ -12,7 +12,6 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/elizainference
-mirror=${ELIZA_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 
 # Another list of packages, or another way to unpack them, is another root.
 key=$(cat "$here/packages" "$here/create.sh" | sha256sum | cut -c 1-12)
@@ -55,6 +54,18 @@ check_host() {
     "on another disk."
 }
 
+# Prints the Debian mirror: the one that the host's apt uses, unless the user names another.
+mirror() {
+  if [ "${ELIZA_DEBIAN_MIRROR-}" ]; then
+    echo "$ELIZA_DEBIAN_MIRROR"
+    return
+  fi
+  # shellcheck disable=SC2016 # apt-get expands it
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m 1 '/debian/*$' ||
+    die "the private root comes from a Debian mirror, and this host's apt uses none. Set" \
+      "ELIZA_DEBIAN_MIRROR to the URL of one that carries sid."
+}
+
 # apt-get on lists, packages and settings of its own; of the host's it keeps proxies and passwords.
 apt() {
   apt-get -y \
@@ -76,8 +87,8 @@ apt() {
     -o Dir::State="$debs" \
     -o Dir::State::lists="$debs/lists" \
     -o Dir::State::status="$debs/status" \
-    "$@" >&2 || die "apt-get could not fetch the private root's packages from $mirror; the lines" \
-    "above say why. ELIZA_DEBIAN_MIRROR names another mirror. What was fetched is kept."
+    "$@" >&2 || die "apt-get could not fetch the private root's packages; the lines above say why." \
+    "ELIZA_DEBIAN_MIRROR names another mirror. What was fetched is kept."
 }
 
 # Prints Debian's keyring; where the host is another Debian-like system, out of its own archive.
@@ -98,7 +109,9 @@ download() {
   if [ -t 2 ]; then quiet=0; else quiet=2; fi
   mkdir -p "$debs/archives/partial" "$debs/lists/partial"
   : >"$debs/status"
-  echo "deb [signed-by=$(keyring)] $mirror sid main" >"$debs/sources.list"
+  keyring=$(keyring)
+  mirror=$(mirror)
+  echo "deb [signed-by=$keyring] $mirror sid main" >"$debs/sources.list"
 
   say "setting up Bazel in $root (once; about a minute, 700 MB to download)"
   say "1/3 reading Debian's package lists"
