@@ -105,6 +105,7 @@ def test_a_complete_grammar_ends_the_generation():
         ('start ::= "a"', "root"),
         ("root ::= root", "recursion"),
         ('root ::= "a"{3000}', "repetitions"),
+        ('root ::= "a"{5,3}', "line 1, column 13: a repetition of at least 5 and at most 3 times"),
     ],
 )
 def test_a_grammar_that_is_wrong(noise, grammar, message):
@@ -123,7 +124,7 @@ def test_a_grammar_that_would_exhaust_the_stack(grammar):
     @isolated
     def check():
         with abi.Context(models.bundle("tiny_llama_random")) as context:
-            with pytest.raises(abi.Error, match="gbnf_grammar has (groups nested deeper|more than)"):
+            with pytest.raises(abi.Error, match="gbnf_grammar .*(groups nested deeper|more than)"):
                 generate(context, grammar)
 
     check()

@@ -1,6 +1,7 @@
 #include "native/backends/llama_cpp/grammar.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 #include "native/backends/llama_cpp/runtime.h"
@@ -22,8 +23,29 @@ constexpr int kMostRules = 20000;
 
 [[noreturn]] void reject(const std::string& what) { throw Error(ELIZA_ERR_INVALID_ARG, "gbnf_grammar " + what); }
 
-// Counts groups and rules outside of literals ("…"), character classes ([…]) and comments (# …).
-void check_size(const std::string& gbnf) {
+// "line 3, column 7"
+std::string position(const std::string& text, size_t offset) {
+  const size_t line = 1 + static_cast<size_t>(std::count(text.begin(), text.begin() + static_cast<long>(offset), '\n'));
+  const size_t last_break = offset == 0 ? std::string::npos : text.rfind('\n', offset - 1);
+  const size_t column = offset - (last_break == std::string::npos ? 0 : last_break + 1) + 1;
+  return "line " + std::to_string(line) + ", column " + std::to_string(column);
+}
+
+// Of a repetition "{5,3}", which llama.cpp would go on repeating for ever.
+void check_repetition(const std::string& gbnf, size_t brace) {
+  char* end = nullptr;
+  const unsigned long long least = std::strtoull(gbnf.c_str() + brace + 1, &end, 10);
+  while (*end == ' ' || *end == '\t') ++end;
+  if (*end != ',') return;
+  const char* const second = end + 1;
+  const unsigned long long most = std::strtoull(second, &end, 10);
+  if (end == second || most >= least) return;
+  reject("cannot be parsed, " + position(gbnf, brace) + ": a repetition of at least " + std::to_string(least) +
+         " and at most " + std::to_string(most) + " times");
+}
+
+// Looks at groups, rules and repetitions outside of literals ("…"), character classes ([…]) and comments (# …).
+void check_structure(const std::string& gbnf) {
   int depth = 0;
   int rules = 0;
   for (size_t i = 0; i < gbnf.size(); ++i) {
@@ -39,18 +61,12 @@ void check_size(const std::string& gbnf) {
       if (++depth > kMostNesting) reject("has groups nested deeper than " + std::to_string(kMostNesting) + " levels");
     } else if (c == ')') {
       --depth;
+    } else if (c == '{') {
+      check_repetition(gbnf, i);
     } else if (gbnf.compare(i, 3, "::=") == 0) {
       if (++rules > kMostRules) reject("has more than " + std::to_string(kMostRules) + " rules");
     }
   }
-}
-
-// "line 3, column 7"
-std::string position(const std::string& text, size_t offset) {
-  const size_t line = 1 + static_cast<size_t>(std::count(text.begin(), text.begin() + static_cast<long>(offset), '\n'));
-  const size_t last_break = offset == 0 ? std::string::npos : text.rfind('\n', offset - 1);
-  const size_t column = offset - (last_break == std::string::npos ? 0 : last_break + 1) + 1;
-  return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
 // llama.cpp says "parse: error parsing grammar: expecting ::= at REST", a blank line and the whole grammar, where REST
@@ -72,7 +88,7 @@ std::string explain(const std::string& errors, const std::string& gbnf, const st
 }  // namespace
 
 Grammar::Grammar(const llama_vocab* vocab, const std::string& gbnf) : vocab_(vocab) {
-  check_size(gbnf);
+  check_structure(gbnf);
   const CallScope scope;
   sampler_.reset(llama_sampler_init_grammar(vocab, gbnf.c_str(), kRoot));
   if (sampler_ == nullptr) reject(explain(scope.errors(), gbnf, scope.reason()));
