@@ -60,10 +60,11 @@ mirror() {
     echo "$ELIZA_DEBIAN_MIRROR"
     return
   fi
-  # shellcheck disable=SC2016 # apt-get expands it
-  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m 1 '/debian/*$' ||
-    die "the private root comes from a Debian mirror, and this host's apt uses none. Set" \
-      "ELIZA_DEBIAN_MIRROR to the URL of one that carries sid."
+  # What an update would fetch, because a fresh image has no package lists to look in.
+  found=$(apt-get update --print-uris | sed -n "\|/debian/*/dists/| { s|^'\(.*/debian\)/.*|\1|p; q; }")
+  [ "$found" ] || die "the private root comes from a Debian mirror, and this host's apt uses none." \
+    "Set ELIZA_DEBIAN_MIRROR to the URL of one that carries sid."
+  echo "$found"
 }
 
 # apt-get on lists, packages and settings of its own; of the host's it keeps proxies and passwords.
