@@ -24,6 +24,8 @@ def _third_party_impl(mctx):
             "//third_party/llama_cpp/patches:0002-ggml-abort-quietly.patch",
             "//third_party/llama_cpp/patches:0003-llama-log-instead-of-stdio.patch",
             "//third_party/llama_cpp/patches:0004-common-neither-prints-nor-exits.patch",
+            "//third_party/llama_cpp/patches:0005-grammars-of-strangers.patch",
+            "//third_party/llama_cpp/patches:0006-json-schemas-of-strangers.patch",
         ],
         sdist = True,
         sha256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e",

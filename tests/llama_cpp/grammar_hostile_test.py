@@ -63,8 +63,8 @@ def refused(body, message: str) -> None:
     check()
 
 
-def accepted(body):
-    """What `body` returns on a small stack in a process of its own is a matter of this test: nothing is returned."""
+def accepted(body) -> None:
+    """`body` runs through, on a small stack as well."""
     isolated(lambda: on_a_small_stack(body))()
 
 
@@ -73,14 +73,14 @@ def rule_chain(count: int, rest: str = "") -> str:
 
 
 GRAMMARS = {
-    "backwards": ('root ::= "x"\nb ::= "a"{5,3}', r"line 2, column 10: repetition of at least 5 and at most 3 times"),
+    "backwards": ('root ::= "x"\nb ::= "a"{5,3}', r"line 2, column 10: a repetition of at least 5 and at most 3 times"),
     "long number": ('root ::= "a"{99999999999999999999999}', r"line 1, column 14: number of more than 10 digits"),
     "long maximum": ('root ::= "a"{1,99999999999999999999999}', r"line 1, column 16: number of more than 10 digits"),
     "long token": ("root ::= <[99999999999999999999999]>", r"line 1, column 12: number of more than 10 digits"),
     "no token": ("root ::= <nosuchtoken at all>", r"line 1, column 10: not a token of this model"),
     "written out": ('root ::= "' + "a" * 10_000 + '"{2000}', "line 1, column .* more than 1048576 elements"),
     "many repetitions": ("root ::= " + '"a"{0,1999} ' * 1000, "more than 1048576 elements"),
-    "groups": ("root ::= " + "(" * 201 + '"a"' + ")" * 201, "line 1, column 211: groups nested deeper than 200"),
+    "groups": ("root ::= " + "(" * 201 + '"a"' + ")" * 201, "line 1, column 210: groups nested deeper than 200"),
     "groups behind a quoted token": ('root ::= <">' + "(" * 100_000, "line 1, column"),
     "size": ('root ::= "a" # ' + "x" * (1 << 20), "more than 1048576 bytes: 1048591"),
     "long name": ("root ::= " + "x" * 100_000, "Undefined rule identifier 'x{100}'"),
@@ -95,6 +95,10 @@ GRAMMARS = {
     "itself": ("root ::= root", "left recursion"),
     "long cycle": (rule_chain(5000).replace('"a"', "root"), "left recursion"),
     "deep": (rule_chain(20_000, ' "x"'), "too deep or too ambiguous"),
+    "doubling": (
+        "root ::= x0\n" + "".join(f"x{i} ::= x{i + 1} x{i + 1} | x{i + 1}\n" for i in range(24)) + 'x24 ::= "a"',
+        "too deep or too ambiguous",
+    ),
     "exponential start": (
         "root ::= r0\n" + "".join(f'r{i} ::= r{i + 1} "x" | r{i + 1} "y"\n' for i in range(40)) + 'r40 ::= "a"',
         "too deep or too ambiguous",
@@ -127,15 +131,13 @@ def test_a_grammar_that_gets_too_ambiguous_with_the_text():
         (rule_chain(5000), "a"),
         (rule_chain(1000, ' "b"'), "ab*"),
         ("root ::= " + "(" * 200 + '"a"' + ")" * 200, "a"),
-        # 2^24 ways to the leftmost character, which is one.
-        ("root ::= x0\n" + "".join(f"x{i} ::= x{i + 1} x{i + 1} | x{i + 1}\n" for i in range(24)) + 'x24 ::= "a"', "a+"),
         ('root ::= (("a"*)*)* "."', r"a*\.?"),
         ('root ::= ws "a" ws\nws ::= ws1\nws1 ::= [ ]*', " *a? *"),
         ('root ::= e "a" root | "b"\ne ::= "z"?', "(z?a)*z?b?"),
         ('root ::= "a"{3,3} "b"{0,2} "c"{0}', "aaab{0,2}"),
         ('root ::= "a"{2000}', "a*"),
     ],
-    ids=["chain", "deep chain", "groups", "doubling", "stars", "space", "option", "repetitions", "long"],
+    ids=["chain", "deep chain", "groups", "stars", "space", "option", "repetitions", "long"],
 )
 def test_a_grammar_that_only_looks_hostile(grammar, pattern):
     def body():
@@ -181,7 +183,7 @@ SCHEMAS = {
     "anyOf": ({"anyOf": [{"pattern": "^a$"}] * 5000}, "more than 4096 schemas"),
     "size": ({"description": "x" * (256 << 10)}, "more than 262144 bytes"),
     "grammar": (
-        {"properties": {"a" * 200: {"properties": {f"{i}": {"const": "b" * 100} for i in range(3000)}}}},
+        {"properties": {"a" * 500: {"properties": {f"{i}": {"type": "null"} for i in range(3000)}}}},
         "the grammar would have more than 1048576 bytes",
     ),
     "pattern": ({"pattern": "^a" + "*" * 200_000 + "$"}, "a pattern has more than 4096 bytes"),
@@ -220,7 +222,7 @@ def test_the_message_has_no_second_title():
 
 def test_a_property_name_of_other_characters():
     """Fifty thousand characters that a rule's name cannot have."""
-    accepted(lambda: convert({"properties": {"é" * 50_000: {"type": "null"}}}))
+    accepted(lambda: convert({"properties": {"$" * 50_000: {"type": "null"}}}))
 
 
 def test_optional_properties():

@@ -8,7 +8,8 @@
 
 namespace eliza::llama_cpp {
 
-// Follows one generation. Not thread-safe.
+// Follows one generation. Not thread-safe. A grammar that is too deep or too ambiguous to be followed is an
+// Error(ELIZA_ERR_INVALID_ARG), on opening or when the text gets there.
 //
 // Two things that llama.cpp's grammars allow are not allowed here, since the text would not be the grammar's:
 // malformed UTF-8 (any byte behind the first of a longer character passes for a part of it, a quotation mark as well),
