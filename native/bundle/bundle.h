@@ -22,8 +22,8 @@ enum class RuntimeClass { kLlamaCpp, kLitertLm, kMlx };
 const char* runtime_class_name(RuntimeClass runtime_class);  // "llama-cpp", "litert-lm", "mlx"
 
 struct ManifestFile {
-  std::string path;    // relative to the bundle, '/'-separated, without ".."
-  std::string sha256;  // 64 lower-case hexadecimal digits; not checked here
+  std::string path;          // relative to the bundle, '/'-separated, without ".."
+  std::string sha256;        // 64 lower-case hexadecimal digits; not checked here
   int32_t context_size = 0;  // "ctx"; 0: not given
   RuntimeClass runtime_class = RuntimeClass::kLlamaCpp;
 };

@@ -51,7 +51,7 @@ class AnswerWriter:
 
 
 def prepare_streams() -> None:
-    """A stream that was closed before the command began is empty; a character that an encoding lacks is shown as `?`."""
+    """Streams that were closed before the command began are empty; a character an encoding lacks is shown as `?`."""
     sys.stdin = sys.stdin or open(os.devnull)
     sys.stdout = sys.stdout or open(os.devnull, "w")
     sys.stderr = sys.stderr or open(os.devnull, "w")
