@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "native/base/cgroup.h"
 #include "native/base/error.h"
 
 #if defined(__linux__)
@@ -70,23 +71,11 @@ int32_t quota_of(const std::string& directory) {
 // The tightest CPU quota of this process's cgroup and its parents; 0: none.
 int32_t cgroup_quota() {
   int32_t tightest = 0;
-  std::ifstream file("/proc/self/cgroup");
-  // "0::/user.slice" (v2) or "3:cpu,cpuacct:/docker/…" (v1).
-  for (std::string line; std::getline(file, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const bool v2 = controllers == ",,";
-    if (!v2 && controllers.find(",cpu,") == std::string::npos) continue;
-    const std::string mount = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
-    // In a container the path may be the host's: its parents that do not exist here read as no limit.
-    for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
-      const int32_t quota = quota_of(mount + (path == "/" ? "" : path));
-      if (quota > 0 && (tightest == 0 || quota < tightest)) tightest = quota;
-      if (path.empty() || path.rfind('/') == std::string::npos) break;
-    }
-  }
+  // A directory that does not exist reads as no limit.
+  visit_cgroups("cpu", [&](const std::string& path, bool) {
+    const int32_t quota = quota_of(path);
+    if (quota > 0 && (tightest == 0 || quota < tightest)) tightest = quota;
+  });
   return tightest;
 }
 

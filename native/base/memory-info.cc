@@ -1,5 +1,7 @@
 #include "native/base/memory-info.h"
 
+#include "native/base/cgroup.h"
+
 #if defined(__linux__)
 #include <algorithm>
 #include <fstream>
@@ -40,23 +42,11 @@ std::optional<uint64_t> left_in(const std::string& directory, const char* limit_
 // The least that this process's cgroup and its parents leave.
 std::optional<uint64_t> left_in_cgroups() {
   std::optional<uint64_t> least;
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const bool v2 = controllers == ",,";
-    if (!v2 && controllers.find(",memory,") == std::string::npos) continue;
-    const std::string mount = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-    for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
-      const std::string directory = mount + (path == "/" ? "" : path);
-      const std::optional<uint64_t> left = v2 ? left_in(directory, "memory.max", "memory.current")
-                                              : left_in(directory, "memory.limit_in_bytes", "memory.usage_in_bytes");
-      if (left && (!least || *left < *least)) least = left;
-      if (path.empty() || path.rfind('/') == std::string::npos) break;
-    }
-  }
+  visit_cgroups("memory", [&](const std::string& path, bool v2) {
+    const std::optional<uint64_t> left = v2 ? left_in(path, "memory.max", "memory.current")
+                                            : left_in(path, "memory.limit_in_bytes", "memory.usage_in_bytes");
+    if (left && (!least || *left < *least)) least = left;
+  });
   return least;
 }
 

@@ -8,27 +8,8 @@ from ctypes import byref, c_char_p, c_int32, c_size_t, c_void_p
 
 import pytest
 
-from tests.ffi.fake import THROW_BAD_ALLOC, THROW_ERROR, THROW_INT, THROW_STD_EXCEPTION, Fake
+from tests.ffi.fake import THROW_BAD_ALLOC, THROW_ERROR, THROW_INT, THROW_STD_EXCEPTION
 from tests.support import abi
-
-
-@pytest.fixture(scope="module")
-def loaded():
-    return Fake()
-
-
-@pytest.fixture
-def fake(loaded):
-    loaded.script()
-    yield loaded
-    loaded.script()
-    assert loaded.live_sessions() == 0, "a session outlived its test"
-
-
-@pytest.fixture
-def context(fake, tmp_path):
-    with abi.Context(tmp_path, fake.library) as context:
-        yield context
 
 
 @pytest.fixture
