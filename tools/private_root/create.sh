@@ -47,7 +47,7 @@ check_host() {
       "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu."
   fi
 
-  needed=2400000 # kilobytes: 700 MB of packages, 1.4 GB unpacked, and some air
+  needed=3400000 # kilobytes: 900 MB of packages, 2.2 GB unpacked, and some air
   free=$(df -Pk "$cache" | awk 'NR == 2 { print $4 }')
   [ "$free" -ge "$needed" ] || die "the private root takes $((needed / 1000)) MB while it is made," \
     "and $cache has $((free / 1000)) MB free. Make room there, or set XDG_CACHE_HOME to a directory" \
@@ -114,7 +114,7 @@ download() {
   mirror=$(mirror)
   echo "deb [signed-by=$keyring] $mirror sid main" >"$debs/sources.list"
 
-  say "setting up Bazel in $root (once; about a minute, 700 MB to download)"
+  say "setting up Bazel in $root (once; about a minute, 900 MB to download)"
   say "1/3 reading Debian's package lists"
   apt -o quiet="$quiet" update
   # What an earlier attempt left may have been replaced in the archive since.
