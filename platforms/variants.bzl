@@ -12,6 +12,8 @@
 builds `actual` with these flags and, where `platform` is given, for that platform, whatever the
 command line says. Its files keep their names (an SONAME stays true, a client's `-lelizainference`
 works) in a folder called after the variant: `bazel-bin/elizainference_gates_on/libelizainference.so`.
+The libraries that `actual` is linked with lie beside it, where its run path looks for them: the folder
+can be copied as it is.
 """
 
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
@@ -44,21 +46,32 @@ _variant_transition = transition(
     outputs = [_PLATFORMS] + _FLAGS,
 )
 
+# What a loader, or a library itself, looks for beside a library: linux, macOS, compiled Metal kernels.
+def _lies_beside(file):
+    return file.extension in ("so", "dylib", "metallib") or ".so." in file.basename
+
 def _variant_impl(ctx):
     # An attribute with a transition is a list, even where the transition is one-to-one.
     actual = ctx.attr.actual[0]
 
-    files = []
-    for file in actual[DefaultInfo].files.to_list():
-        link = ctx.actions.declare_file(ctx.label.name + "/" + file.basename)
-        ctx.actions.symlink(output = link, target_file = file)
-        files.append(link)
+    def link(file):
+        result = ctx.actions.declare_file(ctx.label.name + "/" + file.basename)
+        ctx.actions.symlink(output = result, target_file = file)
+        return result
 
-    # Without the files themselves: among the runfiles they would lie where those of the plain target lie.
+    # Without the files themselves, and Bazel's links to them: among the runfiles they would lie where those of the
+    # plain target lie.
     originals = actual[DefaultInfo].files.to_list()
-    others = [file for file in actual[DefaultInfo].default_runfiles.files.to_list() if file not in originals]
-    runfiles = ctx.runfiles(files = files + others)
-    return [DefaultInfo(files = depset(files), runfiles = runfiles)] + [
+    names = [file.basename for file in originals]
+    others = [file for file in actual[DefaultInfo].default_runfiles.files.to_list() if file.basename not in names]
+    files = [link(file) for file in originals]
+    beside = [link(file) for file in others if _lies_beside(file)]
+    rest = [file for file in others if not _lies_beside(file)]
+    return [
+        DefaultInfo(files = depset(files), runfiles = ctx.runfiles(files = files + beside + rest)),
+        # Built with the variant, though not among its files: $(rlocationpath) wants one file.
+        OutputGroupInfo(_hidden_top_level_INTERNAL_ = depset(beside)),
+    ] + [
         actual[provider]
         for provider in (CcInfo, CcSharedLibraryInfo)
         if provider in actual

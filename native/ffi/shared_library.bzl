@@ -2,6 +2,11 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_shared_library")
 
+# libmlx, and what that needs in turn, is found beside the library. By DT_RPATH and not DT_RUNPATH: a loader uses the
+# former also for the needs of libraries that it found with it.
+_FIND_BESIDE_ELF = ["-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN"]
+_FIND_BESIDE_MACOS = ["-Wl,-rpath,@loader_path"]
+
 def elizainference_shared_library(name, deps, exports = "//native/ffi:exports", **kwargs):
     """A shared library that exports `exports` and hides everything else, ggml and llama.cpp included.
 
@@ -38,6 +43,10 @@ def elizainference_shared_library(name, deps, exports = "//native/ffi:exports", 
                 "-Wl,-z,defs",
                 "-Wl,-z,relro,-z,now",
             ],
+        }) + select({
+            Label("//platforms:mlx_enabled_macos"): _FIND_BESIDE_MACOS,
+            Label("//platforms:mlx_enabled"): _FIND_BESIDE_ELF,
+            "//conditions:default": [],
         }),
         deps = deps,
         **kwargs

@@ -1,8 +1,7 @@
-// MLX behind the seam: a directory with config.json and *.safetensors in text/, on Apple Silicon first.
+// MLX behind the seam: a directory with config.json and *.safetensors in text/, on Apple Silicon; on MLX's CPU build,
+// for tests, elsewhere.
 //
-// This version recognises such models and says what a bundle lacks. It has no runtime to run them with: it is never
-// available, so a selection passes it over, and naming it in ELIZA_LLM_BACKEND is an error that says so. CoreML
-// packages are recognised too, but are another runtime's.
+// CoreML packages are recognised too, and are another runtime's.
 #pragma once
 
 #include "native/seam/llm-backend.h"
