@@ -4,12 +4,21 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <utility>
 
 #include "native/text/utf8-gate.h"
 
 namespace eliza {
+namespace {
+
+thread_local int error_status = ELIZA_OK;
+
+}  // namespace
+
+int take_error_status() noexcept { return std::exchange(error_status, ELIZA_OK); }
 
 int set_error(char** out_error, int status, std::string_view message) noexcept {
+  error_status = status;
   if (out_error == nullptr) return status;
   *out_error = nullptr;
   try {

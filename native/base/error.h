@@ -25,6 +25,10 @@ class Error : public std::runtime_error {
 // so that every client can decode it) and returns `status`. *out_error is null where memory has run out.
 int set_error(char** out_error, int status, std::string_view message) noexcept;
 
+// The status of this thread's last set_error, and forgets it; ELIZA_OK where there was none. For who has called
+// something that leaves a message and returns no status: a function of the seam that returns a pointer.
+int take_error_status() noexcept;
+
 // Sets *out_error from the exception being handled (call in a catch block only) and returns its status: an Error's
 // own, ELIZA_ERR_OOM for std::bad_alloc, ELIZA_ERR_FFI_FAULT for anything else.
 int set_error_from_exception(char** out_error) noexcept;
@@ -39,19 +43,6 @@ int guard(char** out_error, Body&& body) noexcept {
   } catch (...) {
     if (out_error != nullptr) std::free(*out_error);
     return set_error_from_exception(out_error);
-  }
-}
-
-// The same for functions that return a pointer: nullptr on failure.
-template <typename T, typename Body>
-T* guard_pointer(char** out_error, Body&& body) noexcept {
-  if (out_error != nullptr) *out_error = nullptr;
-  try {
-    return std::forward<Body>(body)();
-  } catch (...) {
-    if (out_error != nullptr) std::free(*out_error);
-    set_error_from_exception(out_error);
-    return nullptr;
   }
 }
 

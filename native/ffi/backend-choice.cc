@@ -25,8 +25,9 @@ bool has_gguf(const std::string& bundle_dir) {
 LlmBackendFactory* select(const std::string& bundle_dir, const eliza_llm_stream_config_t* config) {
   llm_backend_register_builtins();
   Message error;
+  take_error_status();
   LlmBackendFactory* const factory = llm_backend_select(bundle_dir.c_str(), config, error.out());
-  if (error) throw Error(ELIZA_ERR_INVALID_ARG, error.text());
+  if (error) throw Error(take_error_status(), error.text());
   return factory;
 }
 
@@ -85,10 +86,13 @@ OpenedSession open_session(EliInferenceContext* handle, Context& context, const 
     return {kLlamaCpp, context.llama_cpp().open(config)};
   }
   Message error;
+  take_error_status();
   std::unique_ptr<LlmBackendSession> session(factory->open(handle, &config, error.out()));
   const std::string name = factory->name();
   if (session == nullptr) {
-    throw Error(ELIZA_ERR_FFI_FAULT, error ? error.text() : name + " opened no stream, and gave no reason");
+    const int status = take_error_status();  // of a message that set_error left; a backend may have left its own
+    throw Error(status < 0 ? status : ELIZA_ERR_FFI_FAULT,
+                error ? error.text() : name + " opened no stream, and gave no reason");
   }
   return {name, std::move(session)};
 }

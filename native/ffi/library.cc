@@ -9,6 +9,7 @@
 #include "native/bundle/bundle.h"
 #include "native/ffi/arguments.h"
 #include "native/ffi/context.h"
+#include "native/ffi/entry.h"
 #include "native/include/eliza-inference-ffi.h"
 
 namespace eliza {
@@ -41,7 +42,7 @@ int advise(EliInferenceContext* context, const char* region) {
 const char* eliza_inference_abi_version(void) { return eliza::kAbiVersion; }
 
 EliInferenceContext* eliza_inference_create(const char* bundle_dir, char** out_error) {
-  return eliza::guard_pointer<EliInferenceContext>(out_error, [&] {
+  return eliza::enter_opening<EliInferenceContext>(out_error, [&] {
     eliza::require_text(bundle_dir, "bundle_dir");
     eliza::llama_cpp::check_host_cpu();
     const eliza::Bundle bundle = eliza::Bundle::open(bundle_dir);
@@ -62,9 +63,9 @@ void eliza_inference_free_string(char* string) { std::free(string); }
 void eliza_inference_free_tokens(int* tokens) { std::free(tokens); }
 
 int eliza_inference_mmap_acquire(EliInferenceContext* context, const char* region, char** out_error) {
-  return eliza::guard(out_error, [&] { return eliza::advise(context, region); });
+  return eliza::enter(out_error, [&] { return eliza::advise(context, region); });
 }
 
 int eliza_inference_mmap_evict(EliInferenceContext* context, const char* region, char** out_error) {
-  return eliza::guard(out_error, [&] { return eliza::advise(context, region); });
+  return eliza::enter(out_error, [&] { return eliza::advise(context, region); });
 }

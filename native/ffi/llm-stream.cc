@@ -8,6 +8,7 @@
 #include "native/ffi/arguments.h"
 #include "native/ffi/backend-choice.h"
 #include "native/ffi/context.h"
+#include "native/ffi/entry.h"
 #include "native/ffi/features.h"
 #include "native/ffi/output.h"
 #include "native/ffi/stream.h"
@@ -21,7 +22,7 @@ namespace {
 // One call of a stream's session. A status that came without a message gets one that tells at least where from.
 template <typename Call>
 int call_session(EliLlmStream* handle, const char* what, char** out_error, Call&& call) {
-  return guard(out_error, [&] {
+  return enter(out_error, [&] {
     StreamPin stream(handle);
     LlmStream::Turn session(stream.get());
     const int status = call(session);
@@ -63,7 +64,7 @@ int eliza_inference_llm_kv_quant_supported(void) { return eliza::kKvQuantSupport
 
 EliLlmStream* eliza_inference_llm_stream_open(EliInferenceContext* context, const eliza_llm_stream_config_t* config,
                                               char** out_error) {
-  return eliza::guard_pointer<EliLlmStream>(out_error, [&] {
+  return eliza::enter_opening<EliLlmStream>(out_error, [&] {
     eliza::ContextPin pin(context);
     eliza::validate_stream_config(config);
     eliza::OpenedSession opened = eliza::open_session(context, *pin, *config);
@@ -102,7 +103,7 @@ int eliza_inference_llm_stream_next(EliLlmStream* stream, int32_t* tokens_out, s
 }
 
 int eliza_inference_llm_stream_cancel(EliLlmStream* stream) {
-  return eliza::guard(nullptr, [&] { return eliza::StreamPin(stream)->cancel(); });
+  return eliza::enter(nullptr, [&] { return eliza::StreamPin(stream)->cancel(); });
 }
 
 int eliza_inference_llm_stream_save_slot(EliLlmStream* stream, const char* filename, char** out_error) {
@@ -141,7 +142,7 @@ int eliza_inference_llm_stream_set_seed(EliLlmStream* stream, uint64_t seed) {
 
 int eliza_inference_llm_stream_stats(EliLlmStream* stream, char** out_json, char** out_error) {
   eliza::clear(out_json);
-  return eliza::guard(out_error, [&] {
+  return eliza::enter(out_error, [&] {
     eliza::StreamPin pin(stream);
     eliza::require(out_json, "out_json");
     const LlmSessionStats stats = eliza::LlmStream::Turn(pin.get())->stats();
@@ -152,7 +153,7 @@ int eliza_inference_llm_stream_stats(EliLlmStream* stream, char** out_json, char
 
 int eliza_inference_llm_backend_report(EliInferenceContext* context, char** out_json, char** out_error) {
   eliza::clear(out_json);
-  return eliza::guard(out_error, [&] {
+  return eliza::enter(out_error, [&] {
     eliza::ContextPin pin(context);
     eliza::require(out_json, "out_json");
     llm_backend_register_builtins();
@@ -163,7 +164,7 @@ int eliza_inference_llm_backend_report(EliInferenceContext* context, char** out_
 
 int eliza_inference_set_verifier_callback(EliInferenceContext* context, eliza_verifier_callback_t callback,
                                           void* user_data, char** out_error) {
-  return eliza::guard(out_error, [&] {
+  return eliza::enter(out_error, [&] {
     eliza::ContextPin pin(context);
     // The only backend that drafts.
     pin->llama_cpp().set_verifier_callback(callback, user_data);

@@ -5,6 +5,7 @@
 
 #include "native/base/error.h"
 #include "native/ffi/context.h"
+#include "native/ffi/entry.h"
 #include "native/include/eliza-inference-ffi.h"
 
 namespace eliza {
@@ -32,7 +33,7 @@ constexpr Feature kVision = {"image description", "vision_supported"};
 
 // A call on a context, which is a handle like any other.
 int lacks(const EliInferenceContext* context, const Feature& feature, char** out_error) {
-  return guard(out_error, [&]() -> int {
+  return enter(out_error, [&]() -> int {
     ContextPin pin(context);
     refuse(feature);
   });
@@ -40,7 +41,7 @@ int lacks(const EliInferenceContext* context, const Feature& feature, char** out
 
 // A call on a handle that only this feature could have handed out: none can be right.
 int lacks(const Feature& feature, char** out_error) {
-  return guard(out_error, [&]() -> int { refuse(feature); });
+  return enter(out_error, [&]() -> int { refuse(feature); });
 }
 
 // A call that opens something.

@@ -11,6 +11,7 @@
 #include "native/base/error.h"
 #include "native/ffi/arguments.h"
 #include "native/ffi/context.h"
+#include "native/ffi/entry.h"
 #include "native/ffi/features.h"
 #include "native/ffi/output.h"
 #include "native/include/eliza-inference-ffi.h"
@@ -22,7 +23,7 @@ int eliza_inference_tokenize(EliInferenceContext* context, const char* text, siz
                              int parse_special, int** out_tokens, size_t* out_count, char** out_error) {
   eliza::clear(out_tokens);
   eliza::clear(out_count);
-  return eliza::guard(out_error, [&] {
+  return eliza::enter(out_error, [&] {
     eliza::ContextPin pin(context);
     eliza::require(out_tokens, "out_tokens");
     eliza::require(out_count, "out_count");
@@ -38,7 +39,7 @@ int eliza_inference_tokenize(EliInferenceContext* context, const char* text, siz
 int eliza_inference_detokenize(EliInferenceContext* context, const int* tokens, size_t num_tokens, int remove_special,
                                int unparse_special, char* text_out, size_t text_cap, char** out_error) {
   if (text_cap > 0) eliza::clear(text_out);
-  return eliza::guard(out_error, [&] {
+  return eliza::enter(out_error, [&] {
     eliza::ContextPin pin(context);
     eliza::require(text_out, "text_out");
     eliza::require_array(tokens, num_tokens, "tokens", "num_tokens");
@@ -56,7 +57,7 @@ int eliza_inference_detokenize(EliInferenceContext* context, const int* tokens, 
 
 int eliza_inference_model_meta(EliInferenceContext* context, const char* key, char** out_value, char** out_error) {
   eliza::clear(out_value);
-  return eliza::guard(out_error, [&] {
+  return eliza::enter(out_error, [&] {
     eliza::ContextPin pin(context);
     eliza::require(out_value, "out_value");
     eliza::require_text(key, "key");
@@ -72,7 +73,7 @@ int eliza_inference_model_meta(EliInferenceContext* context, const char* key, ch
 
 int eliza_inference_json_schema_to_gbnf(const char* schema, char** out_gbnf, char** out_error) {
   eliza::clear(out_gbnf);
-  return eliza::guard(out_error, [&] {
+  return eliza::enter(out_error, [&] {
     eliza::require(out_gbnf, "out_gbnf");
     eliza::require_text(schema, "schema");
     *out_gbnf = eliza::new_text(eliza::llama_cpp::json_schema_to_gbnf(schema));
@@ -85,7 +86,7 @@ int eliza_inference_embed_supported(void) { return eliza::kEmbedSupported; }
 int eliza_inference_embed(EliInferenceContext* context, const char* text, size_t text_len, int pooling, float* out,
                           size_t out_cap, int* out_dim, char** out_error) {
   eliza::clear(out_dim);
-  return eliza::guard(out_error, [&] {
+  return eliza::enter(out_error, [&] {
     eliza::ContextPin pin(context);
     eliza::require_array(text, text_len, "text", "text_len");
     eliza::require(out_dim, "out_dim");
@@ -109,7 +110,7 @@ int eliza_inference_llm_eot_score(EliInferenceContext* context, const int32_t* t
   eliza::clear(out_probability);
   eliza::clear(out_top_token);
   eliza::clear(out_top_probability);
-  return eliza::guard(out_error, [&] {
+  return eliza::enter(out_error, [&] {
     eliza::ContextPin pin(context);
     eliza::require(token_ids, "token_ids");
     eliza::require(out_probability, "out_probability");

@@ -35,7 +35,8 @@
  * Errors.  A function that returns int returns a negative ELIZA_ERR_* on failure; one that returns a pointer
  *   returns NULL. `out_error` may be NULL. Otherwise *out_error is set: to NULL on success, and on failure to a
  *   UTF-8 message that says what was wrong, with which value, and what to do. The caller frees it with
- *   eliza_inference_free_string (or free()). No exception crosses this boundary, bad input never ends the process.
+ *   eliza_inference_free_string (or free()). eliza_inference_last_status() has the status of a call that returned
+ *   NULL. No exception crosses this boundary, bad input never ends the process.
  * Handles.  Contexts, streams and the other opaque pointers are ids, not addresses. A handle that is NULL, closed,
  *   of another kind or made up is ELIZA_ERR_INVALID_ARG. Closing and destroying accept NULL.
  * Memory.  Input strings and arrays are read during the call only. Output strings and arrays come from malloc.
@@ -100,6 +101,12 @@ ELIZA_INFERENCE_API EliInferenceContext* eliza_inference_create(const char* bund
 /* Ends a context. Its open streams are cancelled and closed first: their handles become invalid, calls in flight
  * return ELIZA_ERR_CANCELLED, and destroy returns when they have. */
 ELIZA_INFERENCE_API void eliza_inference_destroy(EliInferenceContext* context);
+
+/* The status of the calling thread's last call that could fail: what it returned, or, where it returned NULL, the
+ * ELIZA_ERR_* that its message belongs to. ELIZA_OK after a success (also one that returned a count), and before the
+ * first call. Functions that cannot fail leave it alone: those that return nothing (so a client may free and close
+ * before it asks), *_supported, eliza_inference_abi_version, and this one. (Ours, additive.) */
+ELIZA_INFERENCE_API int eliza_inference_last_status(void);
 
 /* Frees a string this library returned. Accepts NULL. */
 ELIZA_INFERENCE_API void eliza_inference_free_string(char* string);

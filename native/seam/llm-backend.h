@@ -77,7 +77,8 @@ struct LlmBackendFactory {
   virtual std::string explain(const char* bundle_dir) const;
   // The tokenizer of the bundle's artifact, for bundles that hold no text/*.gguf; nullptr where this runtime has none.
   virtual std::shared_ptr<const eliza::Tokenizer> tokenizer(const char* bundle_dir) const;
-  // A session the caller deletes, or nullptr with *out_error set.
+  // A session the caller deletes, or nullptr with *out_error set (by eliza::set_error, which also keeps the status;
+  // else the caller is told ELIZA_ERR_FFI_FAULT).
   virtual LlmBackendSession* open(EliInferenceContext* context, const eliza_llm_stream_config_t* config,
                                   char** out_error) = 0;
 };

@@ -23,6 +23,12 @@ BundleFacts bundle_facts(const std::string& directory) {
   return facts;
 }
 
+void refuse(char** out_error, int status, const std::string& message) {
+  set_error(out_error, status, message);
+  // Without memory for the message, null and null would read as "use llama.cpp".
+  if (*out_error == nullptr) throw std::bad_alloc();
+}
+
 }  // namespace
 
 SelectionRequest request_for_bundle(const std::string& bundle_dir, const eliza_llm_stream_config_t* config, Ask ask) {
@@ -43,17 +49,15 @@ LlmBackendFactory* llm_backend_select(const char* bundle_dir, const eliza_llm_st
   if (out_error == nullptr) return nullptr;
   *out_error = nullptr;
 
-  eliza::Decision decision;
   if (bundle_dir == nullptr) {
-    decision.outcome = eliza::Decision::Outcome::kError;
-    decision.error = "The bundle directory is null. Pass the path of a bundle.";
-  } else {
-    decision = eliza::decide(eliza::request_for_bundle(bundle_dir, config, eliza::Ask::kOpen));
+    eliza::refuse(out_error, ELIZA_ERR_INVALID_ARG, "The bundle directory is null. Pass the path of a bundle.");
+    return nullptr;
   }
+  const eliza::SelectionRequest request = eliza::request_for_bundle(bundle_dir, config, eliza::Ask::kOpen);
+  const eliza::Decision decision = eliza::decide(request);
   if (decision.outcome == eliza::Decision::Outcome::kError) {
-    eliza::set_error(out_error, ELIZA_ERR_INVALID_ARG, decision.error);
-    // Without memory for the message, null and null would read as "use llama.cpp".
-    if (*out_error == nullptr) throw std::bad_alloc();
+    const int status = request.bundle.error.empty() ? ELIZA_ERR_INVALID_ARG : ELIZA_ERR_BUNDLE_INVALID;
+    eliza::refuse(out_error, status, decision.error);
   }
   return decision.factory;
 }

@@ -64,6 +64,8 @@ int main(int argc, char** argv) {
   if (eliza_inference_create("/no/such/bundle", &error) != NULL || error == NULL) fail("create", 0, error);
   if (strstr(error, "/no/such/bundle") == NULL) fail("the error does not name the bundle", 0, error);
   eliza_inference_free_string(error);
+  status = eliza_inference_last_status();
+  if (status != ELIZA_ERR_BUNDLE_INVALID) fail("the status of create", status, NULL);
   if (eliza_inference_create("/no/such/bundle", NULL) != NULL) fail("create", 0, NULL);
 
   EliInferenceContext* context = eliza_inference_create(argv[1], &error);

@@ -41,14 +41,14 @@ CONFIGS = [
 @isolated
 def test_config(fields, fragments):
     with _context() as context:
-        with error(None, *fragments):
+        with error(abi.INVALID_ARG, *fragments):
             context.open(**fields)
         context.open().close()
 
 
 @isolated
 def test_no_config():
-    with _context() as context, error(None, "config"):
+    with _context() as context, error(abi.INVALID_ARG, "config"):
         context.library.call("llm_stream_open", context.handle, None)
 
 
@@ -64,7 +64,7 @@ def test_config_that_means_off(fields):
 
 @isolated
 def test_a_context_that_no_memory_holds():
-    with _context() as context, error(None, "context_size", str(2**31 - 1)):
+    with _context() as context, error(abi.OOM, "context_size", str(2**31 - 1)):
         context.open(context_size=2**31 - 1)
 
 

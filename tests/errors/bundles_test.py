@@ -29,16 +29,16 @@ def _refused(bundle: Path | str, *fragments: str) -> None:
     try:
         context = abi.Context(bundle)
     except abi.Error:
-        with error(None, *fragments):
+        with error(abi.BUNDLE_INVALID, *fragments):
             abi.Context(bundle)
         return
     with context:
         with error(abi.BUNDLE_INVALID, *fragments):
             context.tokenize("abc")
-        with error(None, *fragments):
+        with error(abi.BUNDLE_INVALID, *fragments):
             context.open()
         # And the same once more: a failure leaves nothing behind.
-        with error(None, *fragments):
+        with error(abi.BUNDLE_INVALID, *fragments):
             context.open()
 
 
@@ -50,7 +50,7 @@ def good() -> bytes:
 @isolated
 def test_missing(tmp_path):
     path = tmp_path / "no-such-bundle"
-    with error(None, str(path)):
+    with error(abi.BUNDLE_INVALID, str(path)):
         abi.Context(path)
 
 
@@ -58,29 +58,29 @@ def test_missing(tmp_path):
 def test_a_file(tmp_path):
     path = tmp_path / "bundle.zip"
     path.write_bytes(b"PK")
-    with error(None, str(path), "director"):
+    with error(abi.BUNDLE_INVALID, str(path), "director"):
         abi.Context(path)
 
 
 @isolated
 def test_a_model_file_instead_of_its_bundle():
     path = models.text_model(CYCLE)
-    with error(None, str(path), "director"):
+    with error(abi.BUNDLE_INVALID, str(path), "director"):
         abi.Context(path)
 
 
 @isolated
 def test_odd_paths(tmp_path):
-    with error(None, "bundle_dir"):
+    with error(abi.INVALID_ARG, "bundle_dir"):
         abi.Context("")
-    with error(None):
+    with error(abi.INVALID_ARG, "bundle_dir"):
         abi.load().call("create", None)
-    with error(None):
+    with error(abi.BUNDLE_INVALID):
         abi.Context(f"{tmp_path}/{'x' * 100_000}")
     # Not UTF-8, and neither is it a reason for the message not to be.
-    with error(None, "\ufffd"):
+    with error(abi.BUNDLE_INVALID, "\ufffd"):
         abi.load().call("create", os.fsencode(tmp_path) + b"/\xff\xfe\xc3")
-    with error(None):
+    with error(abi.BUNDLE_INVALID):
         abi.Context(f"{tmp_path}/line\nbreak")
 
 
@@ -191,7 +191,7 @@ def test_repaired(tmp_path, good):
     # Nothing of a failure is remembered: the same context serves once the file is right.
     bundle = _bundle(tmp_path / "bundle", model_gguf=good[:1000])
     with abi.Context(bundle) as context:
-        with error(None, "model.gguf"):
+        with error(abi.BUNDLE_INVALID, "model.gguf"):
             context.open()
         with error(abi.BUNDLE_INVALID, "model.gguf"):
             context.tokenize("abc")

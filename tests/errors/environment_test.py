@@ -38,7 +38,7 @@ def test_backend_that_does_not_exist(value):
     _set("ELIZA_LLM_BACKEND", value)
     shown = value if value.isprintable() and len(value) < 80 else ""
     with abi.Context(models.bundle(CYCLE)) as context:
-        with error(None, "ELIZA_LLM_BACKEND", shown, "llama.cpp", "litert-lm", "mlx-coreml") as _:
+        with error(abi.INVALID_ARG, "ELIZA_LLM_BACKEND", shown, "llama.cpp", "litert-lm", "mlx-coreml"):
             context.open()
         try:
             context.open()
@@ -50,7 +50,7 @@ def test_backend_that_does_not_exist(value):
 @isolated
 def test_backend_in_no_encoding():
     _set("ELIZA_LLM_BACKEND", b"\xff\xfellama\xc3")
-    with abi.Context(models.bundle(CYCLE)) as context, error(None, "ELIZA_LLM_BACKEND", "llama.cpp"):
+    with abi.Context(models.bundle(CYCLE)) as context, error(abi.INVALID_ARG, "ELIZA_LLM_BACKEND", "llama.cpp"):
         context.open()
 
 
@@ -59,7 +59,7 @@ def test_backend_in_no_encoding():
 def test_backend_that_is_not_in_this_build(value):
     _set("ELIZA_LLM_BACKEND", value)
     with abi.Context(models.bundle(CYCLE)) as context:
-        with error(None, "ELIZA_LLM_BACKEND", value.strip(), "not compiled"):
+        with error(abi.INVALID_ARG, "ELIZA_LLM_BACKEND", value.strip(), "not compiled"):
             context.open()
         # What needs no backend still works.
         assert context.tokenize("abc")
@@ -73,21 +73,21 @@ NO_NUMBERS = ["0", "-1", "two", "1.5", "1e3", "0x10", "999999999999999999999999"
 @isolated
 def test_no_number(variable, value):
     _set(variable, value)
-    with abi.Context(models.bundle(CYCLE)) as context, error(None, variable, value):
+    with abi.Context(models.bundle(CYCLE)) as context, error(abi.INVALID_ARG, variable, value):
         context.open()
 
 
 @isolated
 def test_threads_beyond_reason():
     _set("ELIZA_THREADS", "1000000")
-    with abi.Context(models.bundle(CYCLE)) as context, error(None, "ELIZA_THREADS", "1000000"):
+    with abi.Context(models.bundle(CYCLE)) as context, error(abi.INVALID_ARG, "ELIZA_THREADS", "1000000"):
         context.open()
 
 
 @isolated
 def test_a_context_beyond_memory():
     _set("ELIZA_CONTEXT_SIZE", "2000000000")
-    with abi.Context(models.bundle(CYCLE)) as context, error(None, "ELIZA_CONTEXT_SIZE", "2000000000"):
+    with abi.Context(models.bundle(CYCLE)) as context, error(abi.OOM, "ELIZA_CONTEXT_SIZE", "2000000000"):
         context.open()
 
 

@@ -22,8 +22,8 @@ def check_message(message: str | None, *fragments: str) -> None:
 
 
 @contextmanager
-def error(status: int | None, *fragments: str):
-    """Expects the body to raise an abi.Error of this status (None: from a function that returns a handle)."""
+def error(status: int, *fragments: str):
+    """Expects the body to raise an abi.Error of this status."""
     with pytest.raises(abi.Error) as caught:
         yield
     assert caught.value.status == status, str(caught.value)

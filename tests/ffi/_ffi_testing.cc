@@ -110,6 +110,7 @@ PYBIND11_MODULE(_ffi_testing, m) {
     std::free(error);
     return std::make_pair(status, message);
   });
+  m.def("take_error_status", [] { return eliza::take_error_status(); });
   m.def("raising_without_out_error", [] {
     return eliza::guard(nullptr, []() -> int { throw eliza::Error(ELIZA_ERR_CANCELLED, "nobody listens"); });
   });

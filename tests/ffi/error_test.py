@@ -24,3 +24,10 @@ def test_an_exception_replaces_a_message_left_before_it():
 
 def test_nobody_has_to_listen():
     assert ffi.raising_without_out_error() == -7
+
+
+def test_the_status_of_a_message_is_kept_once():
+    ffi.take_error_status()
+    assert ffi.raising_without_out_error() == -7
+    assert ffi.take_error_status() == -7
+    assert ffi.take_error_status() == 0

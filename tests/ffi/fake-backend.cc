@@ -157,4 +157,8 @@ void eliza_test_fake_backend(const FakeHooks* new_hooks) {
 
 void eliza_test_throw(FakeThrow what) { pending_throw = what; }
 
+void eliza_test_set_error(char** out_error, int status, const char* message) {
+  eliza::set_error(out_error, status, message);
+}
+
 int eliza_test_live_sessions(void) { return live_sessions; }

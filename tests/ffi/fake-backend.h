@@ -45,6 +45,9 @@ ELIZA_INFERENCE_API void eliza_test_fake_backend(const FakeHooks* hooks);
 /* Called in a hook: the function that called it throws when the hook has returned. */
 ELIZA_INFERENCE_API void eliza_test_throw(FakeThrow what);
 
+/* Called in a hook: leaves a message as the library's own backends do, with its status. */
+ELIZA_INFERENCE_API void eliza_test_set_error(char** out_error, int status, const char* message);
+
 /* Sessions that are open now. */
 ELIZA_INFERENCE_API int eliza_test_live_sessions(void);
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from ctypes import CFUNCTYPE, POINTER, c_int, c_int32, c_size_t, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint64, c_void_p
 
 from tests.support import abi
 from tests.support.runfile import runfile
@@ -51,6 +51,7 @@ class Fake:
         self._libc = ctypes.CDLL(None)
         self._libc.strdup.restype = c_void_p
         self._dll.eliza_test_fake_backend.argtypes = [POINTER(_Hooks)]
+        self._dll.eliza_test_set_error.argtypes = [c_void_p, c_int, c_char_p]
         self.script()
 
     def script(self, **hooks: Callable) -> None:
@@ -66,6 +67,10 @@ class Fake:
         """In a hook: leaves a malloc'ed message in a `char** out_error`."""
         if out_error:
             c_void_p.from_address(out_error).value = self._libc.strdup(message)
+
+    def set_error_and_status(self, out_error: int | None, status: int, message: bytes) -> None:
+        """The same, as the library's own backends do it: the status is kept for a function that returns none."""
+        self._dll.eliza_test_set_error(out_error, status, message)
 
     def live_sessions(self) -> int:
         """How many sessions exist."""

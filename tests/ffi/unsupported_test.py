@@ -10,7 +10,7 @@ import pytest
 from tests.support import abi
 
 IMPLEMENTED = {
-    "abi_version", "create", "destroy", "free_string", "free_tokens", "mmap_acquire", "mmap_evict",
+    "abi_version", "last_status", "create", "destroy", "free_string", "free_tokens", "mmap_acquire", "mmap_evict",
     "llm_stream_open", "llm_stream_prefill", "llm_stream_next", "llm_stream_cancel", "llm_stream_save_slot",
     "llm_stream_restore_slot", "llm_stream_reset", "llm_stream_reset_keep", "llm_stream_close",
     "llm_stream_set_seed", "llm_stream_stats", "llm_backend_report",
@@ -75,10 +75,12 @@ def test_what_is_not_implemented_says_so(name, context):
     failure = None if abi.SIGNATURES[name][0] is abi.HANDLE else abi.NOT_IMPLEMENTED
     if abi.SIGNATURES[name][-1] is not abi.ERROR:
         assert getattr(library, name)(*arguments) == failure
+        assert library.last_status() == abi.NOT_IMPLEMENTED
         return
     assert getattr(library, name)(*arguments) == failure  # without a place for the message
     error = c_void_p()
     assert getattr(library, name)(*arguments[:-1], byref(error)) == failure
+    assert library.last_status() == abi.NOT_IMPLEMENTED
     message = library.take_string(error)
     probes = [word.split("(")[0].removeprefix(abi.PREFIX) for word in message.split() if word.startswith(abi.PREFIX)]
     assert probes and SUPPORTED[probes[0]] == 0, message

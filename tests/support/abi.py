@@ -187,6 +187,7 @@ SIGNATURES: dict[str, tuple] = {
     "llm_stream_set_seed": (c_int, HANDLE, c_uint64),
     "model_meta": (c_int, HANDLE, c_char_p, _STRING_OUT, ERROR),
     "json_schema_to_gbnf": (c_int, c_char_p, _STRING_OUT, ERROR),
+    "last_status": (c_int,),
 }
 
 # What a library that says "12" does not export.
@@ -194,9 +195,9 @@ NEWER_THAN_12 = {"vision_stream_supported", "describe_image_stream_open", "kokor
 
 
 class Error(Exception):
-    """A call failed: its ELIZA_ERR_* (None for a function that returned NULL), and its message."""
+    """A call failed: its ELIZA_ERR_* (that of last_status where the function returned NULL), and its message."""
 
-    def __init__(self, status: int | None, message: str | None) -> None:
+    def __init__(self, status: int, message: str | None) -> None:
         super().__init__(f"{status}: {message}")
         self.status = status
         self.message = message
@@ -238,10 +239,14 @@ class Library:
         """
         error = c_void_p()
         value = getattr(self, name)(*arguments, byref(error))
+        status = self.last_status()
         message = self.take_string(error)
-        failed = value is None if SIGNATURES[name][0] is HANDLE else value < 0
-        if failed:
-            raise Error(value, message)
+        if SIGNATURES[name][0] is HANDLE:
+            assert (status < 0) == (value is None), f"{name} returned {value}, and last_status is {status}"
+        else:
+            assert status == min(value, 0), f"{name} returned {value}, and last_status is {status}"
+        if status < 0:
+            raise Error(status, message)
         assert message is None, f"{name} succeeded with the error {message!r}"
         return value
 
