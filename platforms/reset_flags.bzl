@@ -17,16 +17,16 @@ load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 
 # The build_setting_default of each, in BUILD.bazel.
-_DEFAULTS = {
+FLAG_DEFAULTS = {
     "//platforms:enable_litert": False,
     "//platforms:enable_mlx": False,
     "//platforms:ffi_abi": "15",
 }
 
 _reset_transition = transition(
-    implementation = lambda settings, attr: _DEFAULTS,
+    implementation = lambda settings, attr: FLAG_DEFAULTS,
     inputs = [],
-    outputs = _DEFAULTS.keys(),
+    outputs = FLAG_DEFAULTS.keys(),
 )
 
 def _reset_flags_impl(ctx):

@@ -106,6 +106,21 @@ def _third_party_impl(mctx):
         packages = {"koffi@3.3.4": "ac0fd04374b6f8767b14383a68fc8f780d259fe82ffed118a64b2259b50237c0"},
     )
 
+    # Zig, for the clang, lld, libc++ and glibc in it (toolchains/zig): 100 MB, fetched when something is
+    # built for one of its platforms. MIT; LLVM's parts Apache-2.0 with LLVM's exception, glibc's LGPL-2.1.
+    pypi_archive(
+        name = "ziglang",
+        build_file = "//third_party/ziglang:ziglang.BUILD.bazel",
+        executables = ["ziglang/zig"],
+        host_wheels = {
+            "linux_aarch64": "manylinux_2_17_aarch64 b7c5f02fccd40f89b999ee16a1f5ddced56e6182370f8affe494bcf8a28cf07e",
+            "linux_x86_64": "manylinux_2_12_x86_64 ea6cc5d87b033cf0aedfbc8f9549a908cae6c50ac31f1698188fa48a74524b54",
+            "macos_aarch64": "macosx_13_0_arm64 09953b6af7f64168b915180a42774f520f92d86ef6331b28e33915c7e1f0bb23",
+        },
+        package = "ziglang",
+        version = "0.17.1",
+    )
+
     # What MODULE.bazel names is what there is: a lock file has nothing to add.
     return mctx.extension_metadata(reproducible = True)
 
