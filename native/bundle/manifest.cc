@@ -150,6 +150,8 @@ class StructureCheck {
 };
 
 json parse_json(std::string_view text, const std::string& file) {
+  // The parser takes it for the end.
+  if (text.find('\0') != text.npos) fail(file, "not valid JSON: it holds a NUL byte");
   StructureCheck check(file);
   const auto callback = [&check](int, json::parse_event_t event, json& value) {
     check.on(event, value);
@@ -183,9 +185,12 @@ bool is_sha256(std::string_view digest) {
 }
 
 RuntimeClass parse_runtime_class(const Field& field) {
+  const json& value = field.value();
   std::string known;
   for (const RuntimeClass runtime_class : kRuntimeClasses) {
-    if (field.value() == runtime_class_name(runtime_class)) return runtime_class;
+    // Not `value == name`: that makes a JSON value of the name, and ends the process where it gets no memory for it.
+    const bool is_this = value.is_string() && value.get_ref<const std::string&>() == runtime_class_name(runtime_class);
+    if (is_this) return runtime_class;
     known += (known.empty() ? "" : ", ") + in_quotes(runtime_class_name(runtime_class));
   }
   field.reject("one of " + known);

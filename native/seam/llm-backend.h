@@ -96,8 +96,9 @@ void llm_backend_register_builtins();
 //   nullptr,   *out_error set    open fails with this message
 // ELIZA_LLM_BACKEND, when set and not empty, is a hard select; otherwise the highest rank among those that can serve,
 // are available and can honour wins (docs/backends.md). What a factory throws when asked is a no, and its text the
-// reason. `out_error` must not be null: without it the three results cannot be told apart, so the call then returns
-// nullptr and selects nothing. Throws std::bad_alloc where there is no memory for the message.
+// reason; but std::bad_alloc is thrown on. `out_error` must not be null: without it the three results cannot be told
+// apart, so the call then returns nullptr and selects nothing. Throws std::bad_alloc where there is no memory for the
+// message.
 LlmBackendFactory* llm_backend_select(const char* bundle_dir, const eliza_llm_stream_config_t* config,
                                       char** out_error);
 

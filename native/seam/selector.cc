@@ -110,6 +110,9 @@ template <typename Question>
 bool ask(const char* function, const Question& question, std::string* reason) {
   try {
     return question();
+  } catch (const std::bad_alloc&) {
+    // No answer. Taken for a no, it would run something else than what is meant.
+    throw;
   } catch (const Error& error) {
     add_reason(reason, to_valid_utf8(error.what()));
   } catch (const std::exception& error) {

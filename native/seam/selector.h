@@ -66,7 +66,8 @@ struct Decision {
   std::vector<BackendRow> backends;      // llama.cpp, then the registered in their order, then the only known
 };
 
-// Throws nothing of a factory's: an exception from one of its answers is a no, with the exception's text as the reason.
+// Throws nothing of a factory's but std::bad_alloc: any other exception from one of its answers is a no, with the
+// exception's text as the reason.
 Decision decide(const SelectionRequest& request);
 
 }  // namespace eliza

@@ -1,30 +1,15 @@
 #include "native/backends/llama_cpp/gguf-check.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
+#include <cmath>
+#include <iterator>
 #include <limits>
-#include <system_error>
 
+#include "native/backends/llama_cpp/gguf-reader.h"
 #include "native/base/error.h"
 
 namespace eliza::llama_cpp {
 namespace {
-
-// What is wrong with a file, without its name: check_gguf adds that.
-class Malformed : public std::exception {
- public:
-  explicit Malformed(std::string what) : what_(std::move(what)) {}
-  const char* what() const noexcept override { return what_.c_str(); }
-
- private:
-  std::string what_;
-};
 
 // Bounds that llama.cpp compiles in (LLAMA_MAX_LAYERS, LLAMA_MAX_EXPERTS, GGML_MAX_NAME, GGML_MAX_DIMS).
 constexpr int64_t kMaxLayers = 512;
@@ -37,34 +22,6 @@ constexpr uint64_t kMaxKey = 65535;
 constexpr int64_t kMaxDimension = int64_t{1} << 31;
 constexpr uint64_t kMaxAlignment = uint64_t{1} << 20;
 constexpr uint64_t kMaxSplits = 1024;
-
-enum class Type : uint32_t {
-  kUint8,
-  kInt8,
-  kUint16,
-  kInt16,
-  kUint32,
-  kInt32,
-  kFloat32,
-  kBool,
-  kString,
-  kArray,
-  kUint64,
-  kInt64,
-  kFloat64,
-};
-constexpr uint32_t kNumTypes = 13;
-
-constexpr std::array<const char*, kNumTypes> kTypeNames = {"uint8",  "int8",    "uint16",  "int16",  "uint32",
-                                                           "int32",  "float32", "boolean", "string", "array",
-                                                           "uint64", "int64",   "float64"};
-constexpr std::array<uint64_t, kNumTypes> kTypeSizes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
-
-const char* name(Type type) { return kTypeNames[static_cast<uint32_t>(type)]; }
-
-bool is_integer(Type type) {
-  return type != Type::kFloat32 && type != Type::kFloat64 && type != Type::kString && type != Type::kArray;
-}
 
 // Elements and bytes of a block, by ggml_type; {0, 0}: a number that was never used, or is no longer.
 struct Block {
@@ -117,154 +74,6 @@ constexpr Block kBlocks[] = {
     {64, 18},    // 42 Q2_0
 };
 
-// FNV-1a.
-class Hash {
- public:
-  void add(const void* data, size_t size) {
-    for (size_t i = 0; i < size; ++i) {
-      value_ = (value_ ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3;
-    }
-  }
-  uint64_t value() const { return value_; }
-
- private:
-  uint64_t value_ = 0xcbf29ce484222325;
-};
-
-class File {
- public:
-  explicit File(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (fd_ < 0) throw Malformed(std::string("cannot be opened: ") + std::generic_category().message(errno));
-    struct stat info{};
-    if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
-      ::close(fd_);
-      throw Malformed(S_ISDIR(info.st_mode) ? "is a directory" : "is not a regular file");
-    }
-    size_ = static_cast<uint64_t>(info.st_size);
-  }
-  ~File() { ::close(fd_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  uint64_t size() const { return size_; }
-
-  // Reads at most `size` bytes at `offset`; fewer at the end of the file.
-  size_t read_at(uint64_t offset, void* data, size_t size) const {
-    ssize_t count;
-    do {
-      count = ::pread(fd_, data, size, static_cast<off_t>(offset));
-    } while (count < 0 && errno == EINTR);
-    if (count < 0) throw Malformed(std::string("cannot be read: ") + std::generic_category().message(errno));
-    return static_cast<size_t>(count);
-  }
-
- private:
-  int fd_;
-  uint64_t size_ = 0;
-};
-
-// Reads forward; nothing is ever allocated, or waited for, on the word of a length that the rest of the file cannot
-// hold.
-class Reader {
- public:
-  explicit Reader(const File& file) : file_(file) {}
-
-  uint64_t position() const { return position_; }
-  uint64_t remaining() const { return file_.size() - position_; }
-  uint64_t hash() const { return hash_.value(); }
-
-  template <typename T>
-  T number() {
-    T value;
-    bytes(&value, sizeof value);
-    return value;
-  }
-
-  // `what` names the string in the message.
-  void string(const char* what, uint64_t max, std::string* out) {
-    const uint64_t size = number<uint64_t>();
-    if (size > max || size > remaining()) {
-      throw Malformed(std::string(what) + " at byte " + std::to_string(position_ - 8) + " claims a length of " +
-                      std::to_string(size) + " bytes, where " + std::to_string(std::min(max, remaining())) +
-                      " are possible");
-    }
-    out->resize(size);
-    bytes(out->data(), size);
-  }
-
-  // Reads over `size` bytes, which the caller has compared with remaining().
-  void skip(uint64_t size) {
-    char sink[4096];
-    for (; size > sizeof sink; size -= sizeof sink) bytes(sink, sizeof sink);
-    bytes(sink, size);
-  }
-
- private:
-  void bytes(void* out, size_t size) {
-    if (size > remaining()) {
-      throw Malformed("ends in the middle of its header, after " + std::to_string(file_.size()) + " bytes");
-    }
-    hash_bytes(out, size);
-  }
-
-  void hash_bytes(void* out, size_t size) {
-    char* to = static_cast<char*>(out);
-    const size_t total = size;
-    while (size > 0) {
-      if (buffer_begin_ == buffer_end_) {
-        buffer_begin_ = 0;
-        buffer_end_ = file_.read_at(position_ + (total - size), buffer_.data(), buffer_.size());
-        if (buffer_end_ == 0) throw Malformed("became shorter while it was read");
-      }
-      const size_t count = std::min(size, buffer_end_ - buffer_begin_);
-      std::memcpy(to, buffer_.data() + buffer_begin_, count);
-      buffer_begin_ += count;
-      to += count;
-      size -= count;
-    }
-    hash_.add(out, total);
-    position_ += total;
-  }
-
-  const File& file_;
-  uint64_t position_ = 0;
-  Hash hash_;
-  std::array<char, 1 << 16> buffer_;
-  size_t buffer_begin_ = 0;
-  size_t buffer_end_ = 0;
-};
-
-Type read_type(Reader& reader, const std::string& key) {
-  const uint32_t type = reader.number<uint32_t>();
-  if (type >= kNumTypes) {
-    throw Malformed("key '" + key + "' has the unknown type " + std::to_string(type));
-  }
-  return static_cast<Type>(type);
-}
-
-int64_t read_integer(Reader& reader, Type type) {
-  switch (type) {
-    case Type::kUint8:
-    case Type::kBool:
-      return reader.number<uint8_t>();
-    case Type::kInt8:
-      return reader.number<int8_t>();
-    case Type::kUint16:
-      return reader.number<uint16_t>();
-    case Type::kInt16:
-      return reader.number<int16_t>();
-    case Type::kUint32:
-      return reader.number<uint32_t>();
-    case Type::kInt32:
-      return reader.number<int32_t>();
-    case Type::kUint64:
-      // Beyond int64_t is beyond every range checked below as well.
-      return static_cast<int64_t>(std::min<uint64_t>(reader.number<uint64_t>(), std::numeric_limits<int64_t>::max()));
-    default:
-      return reader.number<int64_t>();
-  }
-}
-
 struct Metadata {
   std::string architecture;
   std::string rope_scaling;
@@ -275,7 +84,7 @@ struct Metadata {
 };
 
 // llama.cpp asserts that no token occurs twice (and gives empty ones distinct names).
-void check_tokens(Reader& reader, uint64_t count) {
+void check_tokens(GgufReader& reader, uint64_t count) {
   std::vector<uint64_t> hashes;
   hashes.reserve(count);
   std::string token;
@@ -292,28 +101,34 @@ void check_tokens(Reader& reader, uint64_t count) {
   }
 }
 
-void read_array(Reader& reader, const std::string& key, Metadata* metadata) {
-  const Type type = read_type(reader, key);
-  if (type == Type::kArray) throw Malformed("key '" + key + "' is an array of arrays");
+void read_array(GgufReader& reader, const std::string& key, Metadata* metadata) {
+  const GgufType type = reader.type(key);
+  if (type == GgufType::kArray) throw Malformed("key '" + shown(key) + "' is an array of arrays");
   const uint64_t count = reader.number<uint64_t>();
-  const uint64_t least = type == Type::kString ? sizeof(uint64_t) : kTypeSizes[static_cast<uint32_t>(type)];
+  const uint64_t least = type == GgufType::kString ? sizeof(uint64_t) : size_of(type);
   if (count > reader.remaining() / least) {
-    throw Malformed("key '" + key + "' claims " + std::to_string(count) + " elements, more than the rest of the file");
+    throw Malformed("key '" + shown(key) + "' claims " + std::to_string(count) +
+                    " elements, more than the rest of the file");
   }
   if (key == "tokenizer.ggml.tokens") {
-    if (type != Type::kString || count == 0 || count > std::numeric_limits<int32_t>::max()) {
+    if (type != GgufType::kString || count == 0 || count > std::numeric_limits<int32_t>::max()) {
       throw Malformed("has no usable vocabulary: tokenizer.ggml.tokens has " + std::to_string(count) +
                       " elements of type " + name(type));
     }
     check_tokens(reader, count);
-  } else if (type == Type::kString) {
+  } else if (type == GgufType::kString) {
     std::string element;
     for (uint64_t i = 0; i < count; ++i) reader.string("an element of an array", reader.remaining(), &element);
   } else if (is_integer(type) && count <= kMaxLayers) {
     std::vector<int64_t>& values = metadata->integers[key];
-    for (uint64_t i = 0; i < count; ++i) values.push_back(read_integer(reader, type));
-  } else {
+    for (uint64_t i = 0; i < count; ++i) values.push_back(reader.integer(type));
+  } else if (is_integer(type)) {
     reader.skip(count * least);
+  } else {
+    // Scores, by which a tokenizer sorts.
+    for (uint64_t i = 0; i < count; ++i) {
+      if (std::isnan(reader.floating(type))) throw Malformed("key '" + shown(key) + "' holds what is not a number");
+    }
   }
 }
 
@@ -321,7 +136,7 @@ bool ends_with(const std::string& text, std::string_view end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-void read_string_value(Reader& reader, const std::string& key, Metadata* metadata) {
+void read_string_value(GgufReader& reader, const std::string& key, Metadata* metadata) {
   std::string value;
   reader.string("a value", reader.remaining(), &value);
   if (key == "general.architecture") {
@@ -331,43 +146,44 @@ void read_string_value(Reader& reader, const std::string& key, Metadata* metadat
   }
 }
 
-// Normalisation adds it below a square root: ggml asserts that it is not negative, while computing.
-void check_float(const std::string& key, float value) {
+// What is not finite makes every logit NaN; and of an epsilon, which normalisation adds below a square root, ggml
+// asserts while computing that it is not negative.
+void check_float(const std::string& key, double value) {
+  if (!std::isfinite(value)) throw Malformed("has " + shown(key) + " = " + std::to_string(value) + ", not a number");
   if (ends_with(key, "epsilon") && !(value >= 0 && value <= 1)) {
-    throw Malformed("has " + key + " = " + std::to_string(value) + ", outside of 0 to 1");
+    throw Malformed("has " + shown(key) + " = " + std::to_string(value) + ", outside of 0 to 1");
   }
 }
 
 // The types of the keys that are read without an error path.
-void check_key_type(const std::string& key, Type type) {
-  const auto require = [&](Type wanted) {
-    if (type != wanted) throw Malformed("key '" + key + "' is of type " + name(type) + " instead of " + name(wanted));
+void check_key_type(const std::string& key, GgufType type) {
+  const auto require = [&](GgufType wanted) {
+    if (type != wanted)
+      throw Malformed("key '" + shown(key) + "' is of type " + name(type) + " instead of " + name(wanted));
   };
-  if (key == "general.alignment") require(Type::kUint32);
-  if (key == "general.architecture") require(Type::kString);
-  if (key == "split.count" || key == "split.no") require(Type::kUint16);
-  if (key == "tokenizer.ggml.model" || key == "tokenizer.ggml.pre") require(Type::kString);
-  if (key == "tokenizer.ggml.tokens" || key == "tokenizer.ggml.merges") require(Type::kArray);
+  if (key == "general.alignment") require(GgufType::kUint32);
+  if (key == "general.architecture") require(GgufType::kString);
+  if (key == "split.count" || key == "split.no") require(GgufType::kUint16);
+  if (key == "tokenizer.ggml.model" || key == "tokenizer.ggml.pre") require(GgufType::kString);
+  if (key == "tokenizer.ggml.tokens" || key == "tokenizer.ggml.merges") require(GgufType::kArray);
 }
 
-Metadata read_metadata(Reader& reader, uint64_t count) {
+Metadata read_metadata(GgufReader& reader, uint64_t count) {
   Metadata metadata;
   std::string key;
   for (uint64_t i = 0; i < count; ++i) {
     reader.string("a key", kMaxKey, &key);
     if (key.empty()) throw Malformed("has a key without a name");
-    const Type type = read_type(reader, key);
+    const GgufType type = reader.type(key);
     check_key_type(key, type);
-    if (type == Type::kArray) {
+    if (type == GgufType::kArray) {
       read_array(reader, key, &metadata);
-    } else if (type == Type::kString) {
+    } else if (type == GgufType::kString) {
       read_string_value(reader, key, &metadata);
     } else if (is_integer(type)) {
-      metadata.integers[key] = {read_integer(reader, type)};
-    } else if (type == Type::kFloat32) {
-      check_float(key, reader.number<float>());
+      metadata.integers[key] = {reader.integer(type)};
     } else {
-      reader.skip(kTypeSizes[static_cast<uint32_t>(type)]);
+      check_float(key, reader.floating(type));
     }
   }
   const auto scalar = [&](const char* name, int64_t fallback) {
@@ -386,7 +202,7 @@ Metadata read_metadata(Reader& reader, uint64_t count) {
 }
 
 // Reads the tensor table, and returns the bytes of all tensors.
-uint64_t check_tensors(Reader& reader, uint64_t count, uint64_t alignment, uint64_t file_size) {
+uint64_t check_tensors(GgufReader& reader, uint64_t count, uint64_t alignment, uint64_t file_size) {
   uint64_t end_of_data = 0;  // relative to the start of the data section
   uint64_t total = 0;
   std::string name;
@@ -394,32 +210,32 @@ uint64_t check_tensors(Reader& reader, uint64_t count, uint64_t alignment, uint6
     reader.string("the name of a tensor", kMaxTensorName, &name);
     const uint32_t dimensions = reader.number<uint32_t>();
     if (dimensions == 0 || dimensions > kMaxDimensions) {
-      throw Malformed("has a tensor '" + name + "' of " + std::to_string(dimensions) + " dimensions, where 1 to " +
-                      std::to_string(kMaxDimensions) + " are possible");
+      throw Malformed("has a tensor '" + shown(name) + "' of " + std::to_string(dimensions) +
+                      " dimensions, where 1 to " + std::to_string(kMaxDimensions) + " are possible");
     }
     uint64_t row = 1;
     uint64_t rows = 1;
     for (uint32_t d = 0; d < dimensions; ++d) {
       const int64_t extent = reader.number<int64_t>();
       if (extent < 1 || extent > kMaxDimension || (d > 0 && rows > static_cast<uint64_t>(kMaxDimension))) {
-        throw Malformed("has a tensor '" + name + "' with an extent of " + std::to_string(extent));
+        throw Malformed("has a tensor '" + shown(name) + "' with an extent of " + std::to_string(extent));
       }
       (d == 0 ? row : rows) *= static_cast<uint64_t>(extent);
     }
     const uint32_t type = reader.number<uint32_t>();
     const std::optional<uint64_t> row_bytes = gguf_row_bytes(type, row);
     if (!row_bytes) {
-      throw Malformed("has a tensor '" + name + "' of type " + std::to_string(type) + " with rows of " +
+      throw Malformed("has a tensor '" + shown(name) + "' of type " + std::to_string(type) + " with rows of " +
                       std::to_string(row) + ": no such type, or a row that is no multiple of its block");
     }
     const uint64_t offset = reader.number<uint64_t>();
     if (offset % alignment != 0) {
-      throw Malformed("has a tensor '" + name + "' at offset " + std::to_string(offset) + ", not a multiple of " +
-                      std::to_string(alignment));
+      throw Malformed("has a tensor '" + shown(name) + "' at offset " + std::to_string(offset) +
+                      ", not a multiple of " + std::to_string(alignment));
     }
     // Divisions, since the products may overflow.
     if (rows > file_size / *row_bytes || offset > file_size - *row_bytes * rows) {
-      throw Malformed("is too short: its tensor '" + name + "' would end beyond the file's " +
+      throw Malformed("is too short: its tensor '" + shown(name) + "' would end beyond the file's " +
                       std::to_string(file_size) + " bytes; the download is probably incomplete");
     }
     total += *row_bytes * rows;
@@ -440,8 +256,8 @@ void check_hyperparameters(const GgufHeader& header, const std::string& rope_sca
     if (found == header.integers.end()) return;  // llama.cpp reports a missing key itself
     for (const int64_t value : found->second) {
       if (value < least || value > most) {
-        throw Malformed("has " + header.architecture + "." + key + " = " + std::to_string(value) + ", outside of " +
-                        std::to_string(least) + " to " + std::to_string(most));
+        throw Malformed("has " + shown(header.architecture) + "." + key + " = " + std::to_string(value) +
+                        ", outside of " + std::to_string(least) + " to " + std::to_string(most));
       }
     }
   };
@@ -466,7 +282,7 @@ void check_hyperparameters(const GgufHeader& header, const std::string& rope_sca
                              .value_or(header.integer("attention.key_length").value_or(heads > 0 ? width / heads : 0));
     const int64_t dimensions = header.integer(dimensions_key).value_or(head);
     if (dimensions % 2 != 0 || (head > 0 && dimensions > head)) {
-      throw Malformed("has " + header.architecture + "." + dimensions_key + " = " + std::to_string(dimensions) +
+      throw Malformed("has " + shown(header.architecture) + "." + dimensions_key + " = " + std::to_string(dimensions) +
                       " for heads of " + std::to_string(head) + " values: it must be even, and no more than these");
     }
   }
@@ -479,7 +295,7 @@ void check_hyperparameters(const GgufHeader& header, const std::string& rope_sca
   range("expert_group_count", 0, std::max<int64_t>(experts - 1, 0));
   if (!rope_scaling.empty() && rope_scaling != "none" && rope_scaling != "linear" && rope_scaling != "yarn" &&
       rope_scaling != "longrope") {
-    throw Malformed("has the unknown rope scaling '" + rope_scaling + "'");
+    throw Malformed("has the unknown rope scaling '" + shown(rope_scaling) + "'");
   }
 }
 
@@ -490,9 +306,9 @@ struct CheckedFile {
 };
 
 CheckedFile check_file(const std::string& path) {
-  const File file(path);
+  const GgufFile file(path);
   if (file.size() == 0) throw Malformed("is empty");
-  Reader reader(file);
+  GgufReader reader(file);
   if (file.size() < 4 || reader.number<uint32_t>() != 0x46554747) {  // "GGUF", little-endian
     throw Malformed("is no GGUF file: it does not begin with 'GGUF'");
   }

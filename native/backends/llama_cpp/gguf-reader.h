@@ -1,0 +1,122 @@
+// The bytes of a GGUF file and the values in its header, read without believing any of them: what gguf-check.h's rules
+// are applied to. Knows lengths and types; what a key means is not its concern.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace eliza::llama_cpp {
+
+// What is wrong with a file, without its name: check_gguf adds that.
+class Malformed : public std::exception {
+ public:
+  explicit Malformed(std::string what) : what_(std::move(what)) {}
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+};
+
+// A name out of a file, for a message: the start of it, without what a terminal would act on.
+std::string shown(const std::string& text);
+
+enum class GgufType : uint32_t {
+  kUint8,
+  kInt8,
+  kUint16,
+  kInt16,
+  kUint32,
+  kInt32,
+  kFloat32,
+  kBool,
+  kString,
+  kArray,
+  kUint64,
+  kInt64,
+  kFloat64,
+};
+
+const char* name(GgufType type);  // "uint8"
+uint64_t size_of(GgufType type);  // of a value; 0 for a string or an array
+bool is_integer(GgufType type);   // or a boolean
+
+// FNV-1a.
+class Hash {
+ public:
+  void add(const void* data, size_t size) {
+    for (size_t i = 0; i < size; ++i) {
+      value_ = (value_ ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3;
+    }
+  }
+  uint64_t value() const { return value_; }
+
+ private:
+  uint64_t value_ = 0xcbf29ce484222325;
+};
+
+// A regular file, opened.
+class GgufFile {
+ public:
+  explicit GgufFile(const std::string& path);
+  ~GgufFile();
+  GgufFile(const GgufFile&) = delete;
+  GgufFile& operator=(const GgufFile&) = delete;
+
+  uint64_t size() const { return size_; }
+
+  // Reads at most `size` bytes at `offset`; fewer at the end of the file.
+  size_t read_at(uint64_t offset, void* data, size_t size) const;
+
+ private:
+  int fd_;
+  uint64_t size_ = 0;
+};
+
+// Reads forward; nothing is ever allocated, or waited for, on the word of a length that the rest of the file cannot
+// hold. Throws Malformed.
+class GgufReader {
+ public:
+  explicit GgufReader(const GgufFile& file) : file_(file) {}
+
+  uint64_t position() const { return position_; }
+  uint64_t remaining() const { return file_.size() - position_; }
+  uint64_t hash() const { return hash_.value(); }
+
+  template <typename T>
+  T number() {
+    T value;
+    bytes(&value, sizeof value);
+    return value;
+  }
+
+  // `what` names the string in the message.
+  void string(const char* what, uint64_t max, std::string* out);
+
+  // The type of a key's value, or of its elements.
+  GgufType type(const std::string& key);
+
+  // A value of an integer type, as far as an int64_t goes.
+  int64_t integer(GgufType type);
+
+  // A float or a double.
+  double floating(GgufType type);
+
+  // Reads over `size` bytes, which the caller has compared with remaining().
+  void skip(uint64_t size);
+
+ private:
+  void bytes(void* out, size_t size);
+
+  const GgufFile& file_;
+  uint64_t position_ = 0;
+  Hash hash_;
+  std::array<char, 1 << 16> buffer_;
+  size_t buffer_begin_ = 0;
+  size_t buffer_end_ = 0;
+};
+
+}  // namespace eliza::llama_cpp

@@ -1,0 +1,61 @@
+"""Every allocation, read, write, fsync and rename of a session fails once: an error, and nothing lost (faults.cc)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from tests.support import models
+from tests.support.runfile import runfile
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory) -> list[dict]:
+    folder = tmp_path_factory.mktemp("faults")
+    command = [runfile(os.environ["FAULTS"]), folder, models.text_model("tiny_llama_cycle")]
+    # Leaks are looked for where a sanitizer can; elsewhere the program counts for itself.
+    sanitizer = {"ASAN_OPTIONS": "detect_leaks=1", "LD_PRELOAD": ""}
+    finished = subprocess.run(command, env=os.environ | sanitizer, capture_output=True, text=True, errors="replace")
+    assert finished.stderr == ""
+    assert finished.returncode in (0, 1), f"died with {finished.returncode}: {finished.stdout[-2000:]}"
+    return [json.loads(line) for line in finished.stdout.splitlines()]
+
+
+def test_nothing_went_wrong(lines):
+    assert [line["problem"] for line in lines if "problem" in line] == []
+
+
+# How many calls a walk makes at the least: fewer, and the faults have missed it.
+@pytest.mark.parametrize(
+    ("what", "kind", "least", "least_errors"),
+    [
+        ("session", "allocate", 100, 90),
+        ("session", "open", 8, 5),
+        ("session", "read", 5, 4),
+        ("session", "shrink", 4, 3),
+        ("session", "write", 3, 3),
+        ("session", "sync", 2, 1),
+        ("session", "rename", 1, 1),
+        ("session", "stat", 5, 3),
+        ("session", "interrupt", 3, 0),
+        ("session", "short write", 3, 0),
+        ("model check", "allocate", 10, 10),
+        ("model check", "open", 1, 1),
+        ("model check", "read", 1, 1),
+        ("model check", "shrink", 1, 1),
+        ("model check", "stat", 1, 1),
+        ("model check", "interrupt", 1, 0),
+    ],
+)
+def test_each_call_failed_once(lines, what, kind, least, least_errors):
+    for line in lines:
+        if (line.get("what"), line.get("kind")) == (what, kind):
+            assert line["injected"] >= least, line
+            assert line["errors"] >= least_errors, line
+
+
+def test_a_first_session(lines):
+    assert [line["injected"] >= 100 for line in lines if line.get("what") == "first session"] == [True]
