@@ -13,7 +13,14 @@ from tests.support.runfile import runfile
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
-def compile_client(folder: Path, source: Path, compiler: str, options: list[str], library: Path | None = None) -> Path:
+def compile_client(
+    folder: Path,
+    source: Path,
+    compiler: str,
+    options: list[str],
+    library: Path | None = None,
+    header: Path | None = None,
+) -> Path:
     """Compiles and links `source`; returns the program.
 
     Args:
@@ -22,10 +29,11 @@ def compile_client(folder: Path, source: Path, compiler: str, options: list[str]
       compiler: `cc` or `c++`; $CC and $CXX go before.
       options: of the compiler.
       library: to link with; the one at abi.library_path() by default.
+      header: to compile with; the library's by default.
     """
     (folder / "include").mkdir()
     (folder / "lib").mkdir()
-    shutil.copy(runfile("native/include/eliza-inference-ffi.h"), folder / "include")
+    shutil.copy(header or runfile("native/include/eliza-inference-ffi.h"), folder / "include" / "eliza-inference-ffi.h")
     shutil.copy(library or abi.library_path(), folder / "lib")
     program = folder / source.stem
     command = [
