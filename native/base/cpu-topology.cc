@@ -1,8 +1,10 @@
 #include "native/base/cpu-topology.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include "native/base/cgroup.h"
 #include "native/base/error.h"
@@ -10,7 +12,6 @@
 #if defined(__linux__)
 #include <sched.h>
 
-#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <set>
@@ -19,14 +20,20 @@
 #elif defined(__APPLE__)
 #include <sys/sysctl.h>
 #include <sys/types.h>
-#else
-#include <thread>
 #endif
 
 namespace eliza {
 namespace {
 
 constexpr int32_t kMaxThreads = 512;  // GGML_MAX_N_THREADS
+
+// What a variable may ask for: more than anybody means, and not what would take a small host down.
+int32_t most_threads() {
+  constexpr int32_t kForEachProcessor = 4;
+  constexpr int32_t kAlways = 16;
+  const int64_t processors = std::thread::hardware_concurrency();
+  return static_cast<int32_t>(std::clamp<int64_t>(processors * kForEachProcessor, kAlways, kMaxThreads));
+}
 
 #if defined(__linux__)
 
@@ -137,9 +144,10 @@ int32_t default_threads() {
   char* end = nullptr;
   errno = 0;
   const long threads = std::strtol(value, &end, 10);
-  if (errno != 0 || end == value || *end != '\0' || threads < 1 || threads > kMaxThreads) {
+  const int32_t most = most_threads();
+  if (errno != 0 || end == value || *end != '\0' || threads < 1 || threads > most) {
     throw Error(ELIZA_ERR_INVALID_ARG, "ELIZA_THREADS is '" + std::string(value) + "': set it to a number from 1 to " +
-                                           std::to_string(kMaxThreads) + ", or unset it to use one thread per core");
+                                           std::to_string(most) + ", or unset it to use one thread per core");
   }
   return static_cast<int32_t>(threads);
 }

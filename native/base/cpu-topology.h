@@ -13,7 +13,7 @@ namespace eliza {
 int32_t available_cores();
 
 // The environment variable ELIZA_THREADS, else available_cores(). Throws Error(ELIZA_ERR_INVALID_ARG) where the
-// variable is not a number from 1 to 512.
+// variable is not a number from 1 to four for each processor of the host (but to 16 at least, and to 512 at most).
 int32_t default_threads();
 
 }  // namespace eliza
