@@ -26,7 +26,9 @@ def _library(version: int) -> Path:
 
 
 def _baseline_symbols(version: int) -> set[str]:
-    lines = [line.split() for line in runfile("tests/abi_baseline/symbols.txt").read_text().splitlines() if line[0] != "#"]
+    lines = [
+        line.split() for line in runfile("tests/abi_baseline/symbols.txt").read_text().splitlines() if line[0] != "#"
+    ]
     return {name for since, name in lines if since == "own" or int(since) <= version}
 
 
@@ -81,7 +83,9 @@ def test_a_break_is_found(name, tmp_path):
 
 def test_a_changed_declaration_is_found(tmp_path):
     header = tmp_path / "broken.h"
-    header.write_text(BASELINE.read_text().replace("eliza_inference_free_string(char*", "eliza_inference_free_string(void*"))
+    header.write_text(
+        BASELINE.read_text().replace("eliza_inference_free_string(char*", "eliza_inference_free_string(void*")
+    )
     assert len(declarations(BASELINE) - declarations(header)) == 1
 
 

@@ -14,7 +14,9 @@ def _without_comments(text: str) -> str:
 
 def declarations(header: Path) -> set[str]:
     """The function declarations of a header, on one line each."""
-    found = re.findall(r"ELIZA_INFERENCE_API\s+([^;]*?\beliza_inference_\w+\([^;]*\));", _without_comments(header.read_text()))
+    found = re.findall(
+        r"ELIZA_INFERENCE_API\s+([^;]*?\beliza_inference_\w+\([^;]*\));", _without_comments(header.read_text())
+    )
     return {" ".join(declaration.split()) for declaration in found}
 
 

@@ -240,9 +240,7 @@ def not_finite() -> dict[str, bytes]:
         cases[f"double {value}"] = replaced(".rope.scale", scalar(F64, struct.pack("<d", float(value))))
         cases[f"rope factor {value}"] = replaced(".rope.scaling.factor", number)
     for value in (-1.0, 2.0):
-        cases[f"epsilon {value}"] = replaced(
-            ".attention.layer_norm_rms_epsilon", scalar(F32, struct.pack("<f", value))
-        )
+        cases[f"epsilon {value}"] = replaced(".attention.layer_norm_rms_epsilon", scalar(F32, struct.pack("<f", value)))
     scores = struct.pack(f"<IQ{vocabulary.SIZE}f", F32, vocabulary.SIZE, *[float("nan")] * vocabulary.SIZE)
     cases["scores"] = replaced("tokenizer.ggml.scores", scalar(ARRAY, scores))
     return cases

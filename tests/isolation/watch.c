@@ -22,22 +22,22 @@ static void note(const char* path) {
 
 static int writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & O_CREAT) != 0; }
 
-#define OPEN(name)                                                           \
-  int name(const char* path, int flags, ...) {                               \
-    va_list arguments;                                                       \
-    va_start(arguments, flags);                                              \
-    const int mode = (flags & O_CREAT) != 0 ? va_arg(arguments, int) : 0;    \
-    va_end(arguments);                                                       \
-    if (writes(flags)) note(path);                                           \
+#define OPEN(name)                                                                       \
+  int name(const char* path, int flags, ...) {                                           \
+    va_list arguments;                                                                   \
+    va_start(arguments, flags);                                                          \
+    const int mode = (flags & O_CREAT) != 0 ? va_arg(arguments, int) : 0;                \
+    va_end(arguments);                                                                   \
+    if (writes(flags)) note(path);                                                       \
     return ((int (*)(const char*, int, ...))dlsym(RTLD_NEXT, #name))(path, flags, mode); \
   }
 OPEN(open)
 OPEN(open64)
 
-#define FOPEN(name)                                                                         \
-  FILE* name(const char* path, const char* mode) {                                          \
-    if (strpbrk(mode, "wa+") != NULL) note(path);                                           \
-    return ((FILE * (*)(const char*, const char*)) dlsym(RTLD_NEXT, #name))(path, mode);    \
+#define FOPEN(name)                                                                      \
+  FILE* name(const char* path, const char* mode) {                                       \
+    if (strpbrk(mode, "wa+") != NULL) note(path);                                        \
+    return ((FILE * (*)(const char*, const char*)) dlsym(RTLD_NEXT, #name))(path, mode); \
   }
 FOPEN(fopen)
 FOPEN(fopen64)
