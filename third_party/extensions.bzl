@@ -69,6 +69,19 @@ def _third_party_impl(mctx):
         requirements = "//third_party/python:requirements.txt",
     )
 
+    # Hugging Face's tokenizers: the tests' oracle of tokenizer.json. Apache-2.0.
+    pypi_archive(
+        name = "tokenizers",
+        build_file = "//third_party/tokenizers:tokenizers.BUILD.bazel",
+        host_wheels = {
+            "linux_aarch64": "manylinux_2_17_aarch64 ec82e80e65a862275b97c3d90b7a523df8d9519ee48aeb4e9625b2cc909274e0",
+            "linux_x86_64": "manylinux_2_17_x86_64 376851d22bcf9d650a5c3090bb83e6cf9e895fbf0595369fa4cd43c1f69b5f87",
+            "macos_aarch64": "macosx_11_0_arm64 68649e97d5b43c44c031d8d848874a6eecae8f8fe40ea989aa777a5a83aca716",
+        },
+        package = "tokenizers",
+        version = "0.23.3",
+    )
+
     # Node.js and npm: they run a client of the tests, and fetch what npm.bzl is asked for. MIT.
     pypi_archive(
         name = "nodejs",

@@ -13,7 +13,7 @@
 
 #include "native/base/error.h"
 #include "native/bundle/manifest.h"
-#include "native/bundle/quote.h"
+#include "native/text/quote.h"
 #include "native/text/utf8-gate.h"
 
 namespace eliza {

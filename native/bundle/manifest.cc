@@ -3,17 +3,14 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
-#include <memory>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include "native/base/error.h"
-#include "native/bundle/quote.h"
-#include "native/text/utf8-gate.h"
+#include "native/text/json-document.h"
+#include "native/text/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace eliza {
@@ -30,63 +27,7 @@ constexpr size_t kMaxPathBytes = 1024;
 
 constexpr RuntimeClass kRuntimeClasses[] = {RuntimeClass::kLlamaCpp, RuntimeClass::kLitertLm, RuntimeClass::kMlx};
 
-[[noreturn]] void fail(const std::string& file, const std::string& problem) {
-  throw Error(ELIZA_ERR_BUNDLE_INVALID, to_valid_utf8(file) + ": " + problem);
-}
-
 std::string reason(int error_number) { return std::generic_category().message(error_number); }
-
-// A value of the manifest, and where it stands.
-class Field {
- public:
-  Field(const std::string& file, Pointer at, const json* value) : file_(&file), at_(std::move(at)), value_(value) {}
-
-  const json& value() const { return *value_; }
-
-  // `wanted` continues "it must be".
-  [[noreturn]] void reject(const std::string& wanted) const {
-    fail(*file_, name() + " is " + description() + "; it must be " + wanted);
-  }
-
-  std::optional<Field> optional(const char* key) const {
-    if (!value_->is_object()) reject("an object");
-    const auto member = value_->find(key);
-    if (member == value_->end()) return std::nullopt;
-    return Field(*file_, at_ / key, &*member);
-  }
-
-  Field required(const char* key, const std::string& wanted) const {
-    std::optional<Field> member = optional(key);
-    if (!member) fail(*file_, (at_ / key).to_string() + " is missing; it must be " + wanted);
-    return *std::move(member);
-  }
-
-  // Calls visit(Field) on each element.
-  template <typename Visit>
-  void for_each_element(Visit&& visit) const {
-    if (!value_->is_array()) reject("an array");
-    for (size_t i = 0; i < value_->size(); ++i) visit(Field(*file_, at_ / i, &(*value_)[i]));
-  }
-
-  const std::string& string(const std::string& wanted) const {
-    if (!value_->is_string()) reject(wanted);
-    return value_->get_ref<const std::string&>();
-  }
-
- private:
-  std::string name() const { return at_.empty() ? "the document" : at_.to_string(); }
-
-  std::string description() const {
-    if (value_->is_object()) return "an object";
-    if (value_->is_array()) return "an array";
-    if (value_->is_string()) return in_quotes(value_->get_ref<const std::string&>());
-    return value_->dump();
-  }
-
-  const std::string* file_;
-  Pointer at_;
-  const json* value_;
-};
 
 // Watches the parser. JSON leaves open what a key that stands twice in an object means, and the parser has no bound on
 // depth: both are errors here, with the place named.
@@ -99,14 +40,14 @@ class StructureCheck {
       case json::parse_event_t::key:
         levels_.back().key = value.get<std::string>();
         if (!levels_.back().keys.insert(levels_.back().key).second) {
-          fail(file_, here().to_string() + " appears twice; leave one of them");
+          fail_in_file(file_, here().to_string() + " appears twice; leave one of them");
         }
         break;
       case json::parse_event_t::object_start:
       case json::parse_event_t::array_start:
         count_element();
         if (levels_.size() == kMaxDepth) {
-          fail(file_, here().to_string() + " is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+          fail_in_file(file_, here().to_string() + " is nested deeper than " + std::to_string(kMaxDepth) + " levels");
         }
         levels_.emplace_back();
         levels_.back().is_array = event == json::parse_event_t::array_start;
@@ -151,7 +92,7 @@ class StructureCheck {
 
 json parse_json(std::string_view text, const std::string& file) {
   // The parser takes it for the end.
-  if (text.find('\0') != text.npos) fail(file, "not valid JSON: it holds a NUL byte");
+  if (text.find('\0') != text.npos) fail_in_file(file, "not valid JSON: it holds a NUL byte");
   StructureCheck check(file);
   const auto callback = [&check](int, json::parse_event_t event, json& value) {
     check.on(event, value);
@@ -160,9 +101,7 @@ json parse_json(std::string_view text, const std::string& file) {
   try {
     return json::parse(text, callback);
   } catch (const json::exception& error) {
-    // Their messages start with "[json.exception.NAME.ID] " and quote what was read, however long it is.
-    const std::string_view what = error.what();
-    fail(file, "not valid JSON: " + in_quotes(what.substr(what.find("] ") + 2)));
+    fail_in_file(file, json_reason(error));
   }
 }
 
@@ -184,7 +123,7 @@ bool is_sha256(std::string_view digest) {
   return digest.size() == 64 && digest.find_first_not_of("0123456789abcdef") == digest.npos;
 }
 
-RuntimeClass parse_runtime_class(const Field& field) {
+RuntimeClass parse_runtime_class(const JsonField& field) {
   const json& value = field.value();
   std::string known;
   for (const RuntimeClass runtime_class : kRuntimeClasses) {
@@ -196,7 +135,7 @@ RuntimeClass parse_runtime_class(const Field& field) {
   field.reject("one of " + known);
 }
 
-ManifestFile parse_file(const Field& field) {
+ManifestFile parse_file(const JsonField& field) {
   constexpr char kPath[] =
       "a path relative to the bundle, with \"/\" between its parts and no \"..\", \".\", empty part, backslash or "
       "control character";
@@ -204,15 +143,15 @@ ManifestFile parse_file(const Field& field) {
   constexpr uint64_t kMaxContext = std::numeric_limits<int32_t>::max();
 
   ManifestFile file;
-  const Field path = field.required("path", kPath);
+  const JsonField path = field.required("path", kPath);
   file.path = path.string(kPath);
   if (!is_relative_path(file.path)) path.reject(kPath);
 
-  const Field sha256 = field.required("sha256", kSha256);
+  const JsonField sha256 = field.required("sha256", kSha256);
   file.sha256 = sha256.string(kSha256);
   if (!is_sha256(file.sha256)) sha256.reject(kSha256);
 
-  if (const std::optional<Field> ctx = field.optional("ctx")) {
+  if (const std::optional<JsonField> ctx = field.optional("ctx")) {
     const json& tokens = ctx->value();
     if (!tokens.is_number_unsigned() || tokens.get<uint64_t>() < 1 || tokens.get<uint64_t>() > kMaxContext) {
       ctx->reject("a whole number of tokens from 1 to " + std::to_string(kMaxContext) +
@@ -223,8 +162,8 @@ ManifestFile parse_file(const Field& field) {
   return file;
 }
 
-std::string parse_text(const Field& manifest, const char* key) {
-  const std::optional<Field> field = manifest.optional(key);
+std::string parse_text(const JsonField& manifest, const char* key) {
+  const std::optional<JsonField> field = manifest.optional(key);
   return field ? field->string("a string") : std::string();
 }
 
@@ -244,24 +183,24 @@ const char* runtime_class_name(RuntimeClass runtime_class) {
 
 Manifest parse_manifest(std::string_view text, const std::string& file) {
   const json document = parse_json(text, file);
-  const Field root(file, Pointer(), &document);
+  const JsonField root(file, Pointer(), &document);
 
   Manifest manifest;
   manifest.id = parse_text(root, "id");
   manifest.tier = parse_text(root, "tier");
   manifest.version = parse_text(root, "version");
 
-  const Field files = root.required("files", "an object of arrays of files, by what they are for");
-  if (const std::optional<Field> entries = files.optional("text")) {
-    entries->for_each_element([&manifest](const Field& entry) {
+  const JsonField files = root.required("files", "an object of arrays of files, by what they are for");
+  if (const std::optional<JsonField> entries = files.optional("text")) {
+    entries->for_each_element([&manifest](const JsonField& entry) {
       manifest.text.push_back(parse_file(entry));
-      if (const std::optional<Field> runtime_class = entry.optional("runtimeClass")) {
+      if (const std::optional<JsonField> runtime_class = entry.optional("runtimeClass")) {
         manifest.text.back().runtime_class = parse_runtime_class(*runtime_class);
       }
     });
   }
-  if (const std::optional<Field> entries = files.optional("mtp")) {
-    entries->for_each_element([&manifest](const Field& entry) { manifest.mtp.push_back(parse_file(entry)); });
+  if (const std::optional<JsonField> entries = files.optional("mtp")) {
+    entries->for_each_element([&manifest](const JsonField& entry) { manifest.mtp.push_back(parse_file(entry)); });
   }
   return manifest;
 }
@@ -271,24 +210,13 @@ std::optional<Manifest> read_manifest(const std::string& directory) {
   struct stat status;
   if (lstat(file.c_str(), &status) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    fail(file, "cannot be read: " + reason(errno));
+    fail_in_file(file, "cannot be read: " + reason(errno));
   }
   // From here on there is a manifest, and a bundle is never read as if it had none.
-  if (stat(file.c_str(), &status) != 0) fail(file, "cannot be read through its link: " + reason(errno));
-  if (!S_ISREG(status.st_mode)) fail(file, "is not a file; the manifest is a JSON file");
+  if (stat(file.c_str(), &status) != 0) fail_in_file(file, "cannot be read through its link: " + reason(errno));
+  if (!S_ISREG(status.st_mode)) fail_in_file(file, "is not a file; the manifest is a JSON file");
 
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(file.c_str(), "rbe"), &std::fclose);
-  if (stream == nullptr) fail(file, "cannot be opened: " + reason(errno));
-  std::string text;
-  char buffer[16384];
-  while (const size_t size = std::fread(buffer, 1, sizeof buffer, stream.get())) {
-    text.append(buffer, size);
-    if (text.size() > kMaxBytes) {
-      fail(file, "is larger than " + std::to_string(kMaxBytes) + " bytes, too large for a manifest");
-    }
-  }
-  if (std::ferror(stream.get()) != 0) fail(file, "cannot be read: " + reason(errno));
-  return parse_manifest(text, file);
+  return parse_manifest(read_text_file(file, kMaxBytes, "a manifest"), file);
 }
 
 }  // namespace eliza

@@ -1,5 +1,6 @@
 #include "native/text/utf8-gate.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -107,6 +108,18 @@ std::string to_valid_utf8(std::string_view bytes) {
   gate.push(bytes, &text);
   gate.finish(&text);
   return text;
+}
+
+std::string to_valid_utf8_with_nuls(std::string_view bytes) {
+  std::string result;
+  result.reserve(bytes.size());
+  for (size_t begin = 0;;) {
+    const size_t end = std::min(bytes.find('\0', begin), bytes.size());
+    result += to_valid_utf8(bytes.substr(begin, end - begin));
+    if (end == bytes.size()) return result;
+    result += '\0';
+    begin = end + 1;
+  }
 }
 
 }  // namespace eliza

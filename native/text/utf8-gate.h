@@ -33,4 +33,7 @@ class Utf8Gate {
 // `bytes` as valid UTF-8, by the gate's rules.
 std::string to_valid_utf8(std::string_view bytes);
 
+// The same for text that is read, not shown: a NUL is a character like others.
+std::string to_valid_utf8_with_nuls(std::string_view bytes);
+
 }  // namespace eliza

@@ -1,6 +1,5 @@
 #include "native/backends/llama_cpp/tokenizer.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "native/backends/llama_cpp/runtime.h"
@@ -18,26 +17,12 @@ void check_size(const char* what, size_t size) {
                                          std::to_string(kMostInput) + " fit into one call: split it");
 }
 
-// The text as llama.cpp can read it: malformed bytes as U+FFFD. (It throws on some of them, for byte-level
-// vocabularies, and takes others for characters.) A NUL, which the gate replaces as well, is a character like others
-// here.
-std::string readable(std::string_view text) {
-  std::string result;
-  result.reserve(text.size());
-  for (size_t begin = 0;;) {
-    const size_t end = std::min(text.find('\0', begin), text.size());
-    result += to_valid_utf8(text.substr(begin, end - begin));
-    if (end == text.size()) return result;
-    result += '\0';
-    begin = end + 1;
-  }
-}
-
 }  // namespace
 
 std::vector<int32_t> GgufTokenizer::tokenize(std::string_view input, bool add_special, bool parse_special) const {
   check_size("bytes", input.size());
-  const std::string text = readable(input);
+  // llama.cpp throws on some malformed bytes, for byte-level vocabularies, and takes others for characters.
+  const std::string text = to_valid_utf8_with_nuls(input);
   const CallScope scope;
   // Every token stands for a byte at least, but for those that are added at the ends: nearly always enough.
   std::vector<int32_t> tokens(text.size() + 8);

@@ -1,4 +1,4 @@
-#include "native/bundle/quote.h"
+#include "native/text/quote.h"
 
 #include "nlohmann/json.hpp"
 

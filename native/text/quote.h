@@ -1,5 +1,5 @@
 // Names and values from outside, made fit for an error message: file names need not be UTF-8, and a hostile manifest
-// may hold megabytes in one string. Private to this folder.
+// may hold megabytes in one string.
 #pragma once
 
 #include <string>

@@ -1,0 +1,106 @@
+#include "native/text/json-document.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <system_error>
+
+#include "native/base/error.h"
+#include "native/text/utf8-gate.h"
+
+namespace eliza {
+namespace {
+
+std::string reason(int error_number) { return std::generic_category().message(error_number); }
+
+}  // namespace
+
+void fail_in_file(const std::string& file, const std::string& problem) {
+  throw Error(ELIZA_ERR_BUNDLE_INVALID, to_valid_utf8(file) + ": " + problem);
+}
+
+std::string read_text_file(const std::string& file, size_t max_bytes, const std::string& kind) {
+  struct stat status;
+  if (stat(file.c_str(), &status) != 0) fail_in_file(file, "cannot be read: " + reason(errno));
+  // Not opened before that: a FIFO would wait for its other end.
+  if (!S_ISREG(status.st_mode)) fail_in_file(file, "is not a file");
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(file.c_str(), "rbe"), &std::fclose);
+  if (stream == nullptr) fail_in_file(file, "cannot be opened: " + reason(errno));
+  std::string text;
+  char buffer[16384];
+  while (const size_t size = std::fread(buffer, 1, sizeof buffer, stream.get())) {
+    text.append(buffer, size);
+    if (text.size() > max_bytes) {
+      fail_in_file(file, "is larger than " + std::to_string(max_bytes) + " bytes, too large for " + kind);
+    }
+  }
+  if (std::ferror(stream.get()) != 0) fail_in_file(file, "cannot be read: " + reason(errno));
+  return text;
+}
+
+std::string json_reason(const std::exception& error) {
+  const std::string_view what = error.what();
+  const size_t end_of_name = what.find("] ");
+  return "not valid JSON: " + in_quotes(end_of_name == what.npos ? what : what.substr(end_of_name + 2));
+}
+
+void JsonField::reject(const std::string& wanted) const {
+  fail_in_file(*file_, name() + " is " + description() + "; it must be " + wanted);
+}
+
+std::optional<JsonField> JsonField::optional(const char* key) const {
+  if (!value_->is_object()) reject("an object");
+  const auto member = value_->find(key);
+  if (member == value_->end()) return std::nullopt;
+  return JsonField(*file_, at_ / key, &*member);
+}
+
+std::optional<JsonField> JsonField::present(const char* key) const {
+  std::optional<JsonField> member = optional(key);
+  if (member && member->value().is_null()) return std::nullopt;
+  return member;
+}
+
+JsonField JsonField::required(const char* key, const std::string& wanted) const {
+  std::optional<JsonField> member = optional(key);
+  if (!member) fail_in_file(*file_, (at_ / key).to_string() + " is missing; it must be " + wanted);
+  return *std::move(member);
+}
+
+const std::string& JsonField::string(const std::string& wanted) const {
+  if (!value_->is_string()) reject(wanted);
+  return value_->get_ref<const std::string&>();
+}
+
+bool JsonField::boolean() const {
+  if (!value_->is_boolean()) reject("true or false");
+  return value_->get<bool>();
+}
+
+uint64_t JsonField::whole_number(uint64_t least, uint64_t most) const {
+  if (!value_->is_number_unsigned() || value_->get<uint64_t>() < least || value_->get<uint64_t>() > most) {
+    reject("a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+  return value_->get<uint64_t>();
+}
+
+bool JsonField::boolean_or(const char* key, bool otherwise) const {
+  const std::optional<JsonField> member = present(key);
+  return member ? member->boolean() : otherwise;
+}
+
+std::string JsonField::string_or(const char* key, const std::string& otherwise) const {
+  const std::optional<JsonField> member = present(key);
+  return member ? member->string("a string") : otherwise;
+}
+
+std::string JsonField::description() const {
+  if (value_->is_object()) return "an object";
+  if (value_->is_array()) return "an array";
+  if (value_->is_string()) return in_quotes(value_->get_ref<const std::string&>());
+  return value_->dump();
+}
+
+}  // namespace eliza

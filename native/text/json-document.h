@@ -1,0 +1,71 @@
+// What JSON files from outside need: a bounded read, and errors that name the file, the place and the value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "native/text/quote.h"
+#include "nlohmann/json.hpp"
+
+namespace eliza {
+
+// Throws Error(ELIZA_ERR_BUNDLE_INVALID): `file`, made valid UTF-8, a colon and `problem`.
+[[noreturn]] void fail_in_file(const std::string& file, const std::string& problem);
+
+// The bytes of a file. Throws, naming it, where it is missing or no file, or holds more than `max_bytes`; `kind` says
+// what it is too large for ("a manifest").
+std::string read_text_file(const std::string& file, size_t max_bytes, const std::string& kind);
+
+// A parser's complaint without its prefix "[json.exception.NAME.ID] "; it may quote megabytes of what was read.
+std::string json_reason(const std::exception& error);
+
+// A value of a document, and where it stands. The document must outlive it.
+class JsonField {
+ public:
+  JsonField(const std::string& file, nlohmann::json::json_pointer at, const nlohmann::json* value)
+      : file_(&file), at_(std::move(at)), value_(value) {}
+
+  const nlohmann::json& value() const { return *value_; }
+  const std::string& file() const { return *file_; }
+  std::string name() const { return at_.empty() ? "the document" : at_.to_string(); }
+
+  // "FILE: PLACE is VALUE; it must be WANTED".
+  [[noreturn]] void reject(const std::string& wanted) const;
+
+  // The member under `key`; nullopt where there is none.
+  std::optional<JsonField> optional(const char* key) const;
+
+  // The same, and null counts as none.
+  std::optional<JsonField> present(const char* key) const;
+
+  JsonField required(const char* key, const std::string& wanted) const;
+
+  // Calls visit(JsonField) on each element.
+  template <typename Visit>
+  void for_each_element(Visit&& visit) const {
+    if (!value_->is_array()) reject("an array");
+    for (size_t i = 0; i < value_->size(); ++i) visit(JsonField(*file_, at_ / i, &(*value_)[i]));
+  }
+
+  const std::string& string(const std::string& wanted) const;
+  bool boolean() const;
+  uint64_t whole_number(uint64_t least, uint64_t most) const;
+
+  // Those members, or `otherwise` where they are missing or null.
+  bool boolean_or(const char* key, bool otherwise) const;
+  std::string string_or(const char* key, const std::string& otherwise) const;
+
+ private:
+  std::string description() const;
+
+  const std::string* file_;
+  nlohmann::json::json_pointer at_;
+  const nlohmann::json* value_;
+};
+
+}  // namespace eliza
