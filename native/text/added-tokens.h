@@ -13,8 +13,8 @@ namespace eliza {
 struct AddedToken {
   std::string content;
   int32_t id;
-  bool special;  // stands for a role or an end, not for text
-  bool left_strip;   // takes the spaces on its left along
+  bool special;     // stands for a role or an end, not for text
+  bool left_strip;  // takes the spaces on its left along
   bool right_strip;
 };
 

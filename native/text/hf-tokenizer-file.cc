@@ -11,7 +11,7 @@ using nlohmann::json;
 
 constexpr size_t kMaxBytes = size_t{256} << 20;  // Gemma's has 33 MB
 constexpr size_t kMaxSmallBytes = size_t{16} << 20;
-constexpr size_t kMaxDepth = 64;       // recursion over a document must not run out of stack
+constexpr size_t kMaxDepth = 64;  // recursion over a document must not run out of stack
 // Besides the two tables; Gemma's list of added tokens has 45,000 values in 6,400 objects. (The parser goes through an
 // array's elements after each object in it.)
 constexpr size_t kMaxValues = 100000;

@@ -17,9 +17,9 @@ inline constexpr size_t kMostMerges = size_t{1} << 22;
 
 struct HfTokenizerFile {
   std::string path;
-  std::vector<std::pair<std::string, int32_t>> vocabulary;     // /model/vocab, in the file's order
-  std::vector<std::pair<std::string, std::string>> merges;     // /model/merges, first to be applied first
-  nlohmann::json document;                                     // everything else; those two are empty in it
+  std::vector<std::pair<std::string, int32_t>> vocabulary;  // /model/vocab, in the file's order
+  std::vector<std::pair<std::string, std::string>> merges;  // /model/merges, first to be applied first
+  nlohmann::json document;                                  // everything else; those two are empty in it
 };
 
 // Throws Error(ELIZA_ERR_BUNDLE_INVALID) naming the file and the place.

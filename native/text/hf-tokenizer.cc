@@ -83,7 +83,8 @@ int32_t HfTokenizer::place(const JsonField& field, const std::string& text, uint
 void HfTokenizer::read_vocabulary(const JsonField& root, const HfTokenizerFile& file) {
   const JsonField model = root.required("model", "an object");
   if (!model.value().is_object()) model.reject("an object");
-  if (file.vocabulary.empty()) fail_in_file(file.path, "/model/vocab is missing or empty; it must hold the tokens' ids");
+  if (file.vocabulary.empty())
+    fail_in_file(file.path, "/model/vocab is missing or empty; it must hold the tokens' ids");
   const json nothing;
   for (const auto& [text, id] : file.vocabulary) {
     const JsonField field(file.path, json::json_pointer() / "model" / "vocab" / text, &nothing);
@@ -185,15 +186,19 @@ void HfTokenizer::read_decoder(const JsonField& root) {
       if (type == "Replace" && step.string_or("content", "") != " ") {
         step.required("content", "a space").reject("a space: others are not supported");
       }
-      const bool prepended = step.string_or("prepend_scheme", "always") != "never" && step.boolean_or("add_prefix_space", true);
+      const bool prepended =
+          step.string_or("prepend_scheme", "always") != "never" && step.boolean_or("add_prefix_space", true);
       if (type == "Metaspace" && prepended) strip_ = 1;
     } else if (type == "Strip") {
-      if (step.string_or("content", "") != " ") step.required("content", "a space").reject("a space: others are not supported");
+      if (step.string_or("content", "") != " ")
+        step.required("content", "a space").reject("a space: others are not supported");
       strip_ = step.required("start", "a number of spaces").whole_number(0, 16);
     } else if (type != "Fuse") {
-      step.required("type", "").reject(
-          "one of \"Sequence\", \"ByteLevel\", \"Replace\", \"ByteFallback\", \"Fuse\", \"Strip\", \"Metaspace\": others are "
-          "not supported");
+      step.required("type", "")
+          .reject(
+              "one of \"Sequence\", \"ByteLevel\", \"Replace\", \"ByteFallback\", \"Fuse\", \"Strip\", \"Metaspace\": "
+              "others are "
+              "not supported");
     }
   }
   if (byte_level_ == pieces) decoder.reject("byte-level (\"ByteLevel\") or by pieces (\"Replace\" or \"Metaspace\")");
@@ -208,8 +213,8 @@ void HfTokenizer::read_post_processor(const JsonField& field) {
   } else if (type == "TemplateProcessing") {
     read_template(field);
   } else if (type != "ByteLevel") {  // which moves offsets only
-    field.required("type", "").reject(
-        "one of \"Sequence\", \"TemplateProcessing\", \"ByteLevel\": others are not supported");
+    field.required("type", "")
+        .reject("one of \"Sequence\", \"TemplateProcessing\", \"ByteLevel\": others are not supported");
   }
 }
 
@@ -221,8 +226,7 @@ void HfTokenizer::read_template(const JsonField& field) {
       ++sequences;
       return;
     }
-    const std::string name =
-        item.required("SpecialToken", "an object").required("id", "a string").string("a string");
+    const std::string name = item.required("SpecialToken", "an object").required("id", "a string").string("a string");
     const JsonField special = field.required("special_tokens", "an object").required(name.c_str(), "an object");
     special.required("ids", "an array").for_each_element([&](const JsonField& id) {
       const uint64_t token = id.whole_number(0, kMostTokenId);
@@ -326,7 +330,8 @@ std::vector<int32_t> HfTokenizer::tokenize(std::string_view input, bool add_spec
         continue;
       }
       const bool first = at_start && part.text.data() == normalized.data();
-      for (const TextPart& word : pre_tokenizer_.apply({std::string(part.text), first})) model_->encode(word.text, &ids);
+      for (const TextPart& word : pre_tokenizer_.apply({std::string(part.text), first}))
+        model_->encode(word.text, &ids);
     }
   }
   if (add_special) ids.insert(ids.end(), suffix_.begin(), suffix_.end());

@@ -27,8 +27,9 @@ struct HfTokenizerFile;
 
 class HfTokenizer final : public Tokenizer {
  public:
-  // Reads `directory`/tokenizer.json, and beside it tokenizer_config.json and chat_template.jinja where they are. `keys`
-  // become metadata as well. Throws Error(ELIZA_ERR_BUNDLE_INVALID) naming the file, the place and what is supported.
+  // Reads `directory`/tokenizer.json, and beside it tokenizer_config.json and chat_template.jinja where they are.
+  // `keys` become metadata as well. Throws Error(ELIZA_ERR_BUNDLE_INVALID) naming the file, the place and what is
+  // supported.
   static std::shared_ptr<const HfTokenizer> load(const std::string& directory,
                                                  std::map<std::string, std::string> keys = {});
 
@@ -36,7 +37,8 @@ class HfTokenizer final : public Tokenizer {
   std::string detokenize(const int32_t* tokens, size_t num_tokens, bool remove_special,
                          bool unparse_special) const override;
 
-  // "tokenizer.chat_template", "tokenizer.ggml.bos_token_id" (and eos, unknown, padding), as in a GGUF file, and `keys`.
+  // "tokenizer.chat_template", "tokenizer.ggml.bos_token_id" (and eos, unknown, padding), as in a GGUF file, and
+  // `keys`.
   std::optional<std::string> metadata(const std::string& key) const override;
 
   // The bytes of a generated token, perhaps a part of a character: what goes through a TokenStream. Special tokens have
@@ -77,11 +79,11 @@ class HfTokenizer final : public Tokenizer {
   PreTokenizer pre_tokenizer_;
   std::unique_ptr<BpeModel> model_;
   bool byte_level_ = false;
-  bool byte_fallback_ = false;       // <0x00> to <0xFF> are bytes
-  std::string space_ = "\u2581";     // what stands for a space in a SentencePiece vocabulary
-  size_t strip_ = 0;                 // spaces at the start of a text that tokenize put there
-  std::vector<int32_t> prefix_;      // what add_special adds: BOS
-  std::vector<int32_t> suffix_;      // and EOS
+  bool byte_fallback_ = false;    // <0x00> to <0xFF> are bytes
+  std::string space_ = "\u2581";  // what stands for a space in a SentencePiece vocabulary
+  size_t strip_ = 0;              // spaces at the start of a text that tokenize put there
+  std::vector<int32_t> prefix_;   // what add_special adds: BOS
+  std::vector<int32_t> suffix_;   // and EOS
   std::map<std::string, std::string> metadata_;
 };
 

@@ -13,8 +13,7 @@
 namespace eliza {
 namespace {
 
-constexpr char kGpt2Words[] =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+constexpr char kGpt2Words[] = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr char kLlama3Words[] =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr char kQwen2Words[] =
@@ -84,7 +83,8 @@ size_t contraction(const Characters& text, size_t at, bool any_case) {
   const char32_t first = lower(text[at + 1], any_case);
   if (first == 's' || first == 't' || first == 'm' || first == 'd') return at + 2;
   const char32_t second = lower(text[at + 2], any_case);
-  const bool two = (first == 'r' && second == 'e') || (first == 'v' && second == 'e') || (first == 'l' && second == 'l');
+  const bool two =
+      (first == 'r' && second == 'e') || (first == 'v' && second == 'e') || (first == 'l' && second == 'l');
   return two ? at + 3 : at;
 }
 
@@ -157,7 +157,8 @@ void Normalizer::add(const JsonField& field) {
     field.required("normalizers", "an array").for_each_element([this](const JsonField& step) { add(step); });
   } else if (type == "Replace") {
     const auto [pattern, is_expression] = pattern_of(field);
-    if (is_expression || pattern.empty()) field.reject("a \"Replace\" of a literal \"String\": expressions are not supported");
+    if (is_expression || pattern.empty())
+      field.reject("a \"Replace\" of a literal \"String\": expressions are not supported");
     steps_.push_back({pattern, field.required("content", "a string").string("a string")});
   } else if (type == "Prepend") {
     steps_.push_back({"", field.required("prepend", "a string").string("a string")});
@@ -196,8 +197,8 @@ void PreTokenizer::add(const JsonField& field) {
   } else if (type == "Metaspace") {
     add_metaspace(field);
   } else {
-    field.required("type", "").reject(
-        "one of \"Sequence\", \"Split\", \"Digits\", \"ByteLevel\", \"Metaspace\": others are not supported");
+    field.required("type", "")
+        .reject("one of \"Sequence\", \"Split\", \"Digits\", \"ByteLevel\", \"Metaspace\": others are not supported");
   }
 }
 
@@ -236,8 +237,8 @@ void PreTokenizer::add_split(const JsonField& field) {
       expression.reject("the expression of GPT-2, Llama 3 or Qwen 2: others are not supported");
     }
     // These expressions match every character, so that no text stands between two matches.
-    const bool isolates = (step.behavior == Behavior::kIsolated && !step.invert) ||
-                          (step.behavior == Behavior::kRemoved && step.invert);
+    const bool isolates =
+        (step.behavior == Behavior::kIsolated && !step.invert) || (step.behavior == Behavior::kRemoved && step.invert);
     if (!isolates) behavior.reject("\"Isolated\", or \"Removed\" with \"invert\", for an expression");
   }
   steps_.push_back(step);
@@ -290,8 +291,7 @@ void PreTokenizer::apply(const Step& step, TextPart part, std::vector<TextPart>*
       return;
     case Kind::kMetaspace: {
       part.text = replace_all(part.text, " ", step.literal);
-      const bool prepends =
-          step.prepend == Prepend::kAlways || (step.prepend == Prepend::kFirst && part.at_start);
+      const bool prepends = step.prepend == Prepend::kAlways || (step.prepend == Prepend::kFirst && part.at_start);
       if (prepends && !starts_with(part.text, step.literal)) part.text.insert(0, step.literal);
       Step before{};
       before.literal = step.literal;
@@ -372,8 +372,8 @@ void PreTokenizer::split_literal(const Step& step, const TextPart& part, std::ve
       continue;
     }
     if (step.behavior == Behavior::kRemoved) {
-      out->push_back({part.text.substr(ranges[i].begin, ranges[i].end - ranges[i].begin),
-                      part.at_start && ranges[i].begin == 0});
+      out->push_back(
+          {part.text.substr(ranges[i].begin, ranges[i].end - ranges[i].begin), part.at_start && ranges[i].begin == 0});
     } else if (ends_here || last) {
       ends.push_back(ranges[i].end);
     }

@@ -42,7 +42,8 @@ PYBIND11_MODULE(_hf_tokenizer_testing, m) {
           },
           py::arg("ids"), py::arg("remove_special") = false, py::arg("unparse_special") = false)
       .def("metadata", &HfTokenizer::metadata)
-      .def("piece", [](const HfTokenizer& tokenizer, int32_t id) { return py::bytes(std::string(tokenizer.piece(id))); })
+      .def("piece",
+           [](const HfTokenizer& tokenizer, int32_t id) { return py::bytes(std::string(tokenizer.piece(id))); })
       .def("find", [](const HfTokenizer& tokenizer, const std::string& token) { return tokenizer.find(token); })
       .def_property_readonly("size", &HfTokenizer::size);
 }

@@ -128,7 +128,9 @@ def test_what_is_missing_is_named(document, tmp_path, key):
     assert f"/{key}" in refused(tmp_path, json.dumps({k: v for k, v in document.items() if k != key}))
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"model": {"vocab": {"\xff": 0}}}', b"\0" * 99])
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"model": {"vocab": {"\xff": 0}}}', b"\0" * 99]
+)
 def test_not_a_tokenizer(tmp_path, text):
     refused(tmp_path, text)
 

@@ -27,7 +27,9 @@ def expected(theirs, text: str, add_special: bool, parse_special: bool) -> list[
 def test_hard_texts(pair, add_special, parse_special):
     ours, theirs = pair
     for text in hf_files.HARD:
-        assert ours.tokenize(text, add_special, parse_special) == expected(theirs, text, add_special, parse_special), text
+        assert ours.tokenize(text, add_special, parse_special) == expected(theirs, text, add_special, parse_special), (
+            text
+        )
 
 
 @pytest.mark.parametrize("text", ["a", " ", "\n", "'", "<", "1", "\u0301", "the the's  \n"])

@@ -1,0 +1,61 @@
+"""The backends that the suite runs on: what each one's models are, and which of the optional things it can do.
+
+CONFORMANCE_BACKEND names the one of this run; defs.bzl sets it, and what its library needs.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.runfile import runfile
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A backend, as the suite knows it.
+
+    Attributes:
+      name: as ELIZA_LLM_BACKEND and the statistics call it.
+      models: {what it is for: its bundle directory among the runfiles}. "noise" generates tokens of all kinds and ends
+        by max_tokens alone; the others' texts are known: "utf8" and "end" are tests/models/BUILD.bazel's
+        tiny_llama_utf8 and tiny_llama_end, "recall" is tests/llama_cpp's recall_llama.
+      environment: what its runtime needs beside ELIZA_LLM_BACKEND.
+      can: of "grammar", "drafter", "slots", "reset_keep", "seed", "embed", what it honours. The rest it must refuse in words, or do
+        without as design says: reset_keep keeps nothing.
+      vocabulary: the number of token ids.
+      device: as the statistics call it.
+    """
+
+    name: str
+    models: dict[str, str]
+    vocabulary: int
+    environment: dict[str, str] = field(default_factory=dict)
+    can: frozenset[str] = frozenset()
+    device: str = "cpu"
+
+    def bundle(self, kind: str) -> Path | None:
+        """The bundle of a kind of model; None where the backend has none."""
+        return runfile(self.models[kind]) if kind in self.models else None
+
+
+BACKENDS = [
+    Backend(
+        name="llama.cpp",
+        models={
+            "noise": "tests/models/tiny_llama_random_bundle",
+            "utf8": "tests/models/tiny_llama_utf8_bundle",
+            "end": "tests/models/tiny_llama_end_bundle",
+            "recall": "tests/llama_cpp/recall_llama_bundle",
+        },
+        vocabulary=362,
+        can=frozenset({"grammar", "drafter", "slots", "reset_keep", "seed", "embed"}),
+    ),
+]
+
+
+def current() -> Backend:
+    """The backend of this run."""
+    name = os.environ["CONFORMANCE_BACKEND"]
+    return next(backend for backend in BACKENDS if backend.name == name)
