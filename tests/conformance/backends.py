@@ -22,8 +22,8 @@ class Backend:
         by max_tokens alone; the others' texts are known: "utf8" and "end" are tests/models/BUILD.bazel's
         tiny_llama_utf8 and tiny_llama_end, "recall" is tests/llama_cpp's recall_llama.
       environment: what its runtime needs beside ELIZA_LLM_BACKEND.
-      can: of "grammar", "drafter", "slots", "reset_keep", "seed", "embed", what it honours. The rest it must refuse in words, or do
-        without as design says: reset_keep keeps nothing.
+      can: of "grammar", "drafter", "slots", "reset_keep", "seed", "embed", what it honours. The rest it must refuse in
+        words, or do without: reset_keep keeps nothing.
       vocabulary: the number of token ids.
       device: as the statistics call it.
     """

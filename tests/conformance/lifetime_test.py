@@ -108,28 +108,28 @@ def test_streams_on_threads(context):
     assert any(outcome != "busy" for prompt in prompts for outcome in outcomes[prompt])
 
 
+def _generate(stream: abi.Stream, prompt: list[int], started: threading.Event, outcomes: list[BaseException]) -> None:
+    """Generates until something ends it."""
+    try:
+        while True:
+            stream.reset()
+            stream.prefill(prompt)
+            started.set()
+            stream.generate(tokens_cap=1)
+    except BaseException as error:
+        outcomes.append(error)
+
+
 @pytest.mark.parametrize("closes", ["stream", "context"])
 def test_closing_while_another_thread_generates(backend, closes):
     """The call inside is cancelled and waited for; what comes later finds the handle closed."""
     for _ in range(5):
         context = abi.Context(backend.bundle("noise"))
         stream = context.open(context_size=2048)
-        handle = stream.handle
-        prompt = context.tokenize(PROMPT)
         started = threading.Event()
         outcomes: list[BaseException] = []
-
-        def generate(stream=abi.Stream(context.library, handle), prompt=prompt, started=started, outcomes=outcomes):
-            try:
-                while True:
-                    stream.reset()
-                    stream.prefill(prompt)
-                    started.set()
-                    stream.generate(tokens_cap=1)
-            except BaseException as error:
-                outcomes.append(error)
-
-        thread = threading.Thread(target=generate)
+        same = abi.Stream(context.library, stream.handle)
+        thread = threading.Thread(target=_generate, args=(same, context.tokenize(PROMPT), started, outcomes))
         thread.start()
         started.wait()
         if closes == "stream":

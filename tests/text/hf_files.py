@@ -1,4 +1,4 @@
-"""tokenizer.json files like those of the models that come with one, small: made and read by the `tokenizers` package."""
+"""Small tokenizer.json files like those of real models: made and read by the `tokenizers` package."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ LLAMA3 = (
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
-_PROSE = """It's a truth universally acknowledged, that a single man in possession of a good fortune, must be in want of a
-wife. They'll say we've 1234567 reasons; I'm sure you'd know. THE QUICK BROWN FOX JUMPS OVER THE LAZY DOG.
+_PROSE = """It's a truth universally acknowledged, that a single man in possession of a good fortune, must be in want of
+a wife. They'll say we've 1234567 reasons; I'm sure you'd know. THE QUICK BROWN FOX JUMPS OVER THE LAZY DOG.
 
     def tokenize(text):\n\t\treturn [token for token in text.split('  ')]\n\n\n
-Überraschung: naïve café, señor — “quoted” … 你好，世界。こんにちは 世界 안녕하세요 привет мир 😀😀👩‍👩‍👧 3.14159 100,000.00 ½ Ⅻ ٣٤٥
+Überraschung: naïve café, señor — “quoted” … 你好，世界。こんにちは 世界 안녕하세요 привет мир 😀😀👩‍👩‍👧
+3.14159 100,000.00 ½ Ⅻ ٣٤٥
 <div class="x">  &nbsp; </div> http://example.com/?a=1&b=2   trailing   spaces   \r\n\r\n
 """
 
