@@ -4,9 +4,7 @@ import sys
 
 if __name__ == "__main__":
     try:
-        from elizainference.cli import main
-
-        code = main()
+        from elizainference.cli import program
     except KeyboardInterrupt:  # while modules are still being imported
-        code = 130
-    sys.exit(code)
+        sys.exit(130)
+    program()

@@ -9,8 +9,10 @@
 `Engine` is where to start; docs/python.md is the guide.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from elizainference._chat import Message
-from elizainference._engine import Backend, EndOfTurn, Engine
+from elizainference._engine import Engine
 from elizainference._errors import (
     BackendUnavailable,
     BundleError,
@@ -24,9 +26,15 @@ from elizainference._errors import (
 from elizainference._options import Options
 from elizainference._session import Chat
 from elizainference._stream import Chunk, Completion, Stats, Stream, Timings
+from elizainference._types import Backend, EndOfTurn, Vector, VerifierEvent
 from elizainference._version import __version__
 
+if TYPE_CHECKING:
+    from elizainference._async import AsyncChat, AsyncStream
+
 __all__ = [
+    "AsyncChat",
+    "AsyncStream",
     "Backend",
     "BackendUnavailable",
     "BundleError",
@@ -46,5 +54,16 @@ __all__ = [
     "Stats",
     "Stream",
     "Timings",
+    "Vector",
+    "VerifierEvent",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # asyncio takes a while to import, and only coroutines need it.
+    if name in ("AsyncChat", "AsyncStream"):
+        from elizainference import _async
+
+        return getattr(_async, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,6 @@
 """`python -m elizainference` is the `eliza` command."""
 
-import sys
-
-from elizainference.cli import main
+from elizainference.cli import program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

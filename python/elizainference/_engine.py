@@ -5,47 +5,22 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal
 
 from elizainference import _library, _native, _options
 from elizainference._chat import ChatTemplate, Message, chat_template, metadata, token_id, utf8
-from elizainference._errors import BackendUnavailable, BundleError, ElizaError, InvalidArgument
+from elizainference._errors import BackendUnavailable, BundleError, ElizaError, InvalidArgument, from_status
 from elizainference._options import Options
 from elizainference._session import Chat
 from elizainference._stream import Completion, Stats, Stream, collect, read_stats
+from elizainference._types import Backend, EndOfTurn, Vector, VerifierEvent, vector
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-
-@dataclass(frozen=True)
-class Backend:
-    """A backend in the selection for a bundle. None means that it was not asked."""
-
-    name: str
-    compiled: bool
-    """In this build of the library."""
-    available: bool | None
-    """What it depends on is there on this host."""
-    can_serve: bool | None
-    """The bundle holds a model in its format."""
-    rank: int | None
-    """The highest wins; llama.cpp is 0."""
-    chosen: bool
-    reason: str
-    """Why it is chosen, or not."""
-
-
-class EndOfTurn(NamedTuple):
-    """How likely a text ends here: what `Engine.eot_score` returns."""
-
-    probability: float
-    """Of the token that ends a turn, from 0 to 1."""
-    top_token: int
-    """The likeliest token, and its probability."""
-    top_probability: float
+    from elizainference._async import AsyncChat, AsyncStream
 
 
 # eliza_inference_embed's `pooling`.
@@ -76,6 +51,8 @@ class Engine:
         self._options = _options.merge(_options.DEFAULTS, options)
         self._bundle = os.fspath(bundle)
         path = os.fsencode(self._bundle)
+        if not path:
+            raise BundleError("the bundle path is empty; give the path of a directory")
         if b"\0" in path:
             raise BundleError(f"the bundle path {self._bundle!r} holds a NUL; give the path of a directory")
         _library.load()
@@ -159,8 +136,35 @@ class Engine:
         native = self._open(merged)
         return Chat(native, template, merged, messages, opened_in=time.perf_counter() - started)
 
-    def embed(self, text: str, pooling: Literal["mean", "cls", "last"] = "mean") -> list[float]:
+    def astream(self, prompt: str | Sequence[Message] | Sequence[int], **options: Unpack[Options]) -> AsyncStream:
+        """The asyncio twin of `stream`: `async for chunk in engine.astream(prompt)`. Same arguments and errors, the
+        latter when it is awaited. A task that is cancelled while it awaits a chunk ends the generation."""
+        from elizainference._async import AsyncStream
+
+        return AsyncStream(lambda: self.stream(prompt, **options))
+
+    async def agenerate(
+        self, prompt: str | Sequence[Message] | Sequence[int], **options: Unpack[Options]
+    ) -> Completion:
+        """The asyncio twin of `generate`.
+
+        >>> import asyncio
+        >>> print(asyncio.run(engine.agenerate("Name the capital of France.")))
+        The capital of France is Paris.
+        """
+        return await self.astream(prompt, **options).collect()
+
+    def achat(self, messages: Sequence[Message] = (), **options: Unpack[Options]) -> AsyncChat:
+        """The asyncio twin of `chat`: `async with engine.achat() as chat: await chat.generate("Hello")`."""
+        from elizainference._async import AsyncChat
+
+        first = list(messages)
+        return AsyncChat(lambda: self.chat(first, **options), first)
+
+    def embed(self, text: str, pooling: Literal["mean", "cls", "last"] = "mean") -> Vector:
         """The embedding of a text: a vector of length 1, whose products with others tell how alike the texts are.
+
+        A NumPy array of float32 where NumPy is installed, else a list.
 
         Args:
           text: may be empty.
@@ -175,7 +179,7 @@ class Engine:
         """
         if pooling not in _POOLINGS:
             raise InvalidArgument(f"pooling is {pooling!r}; it must be one of {', '.join(_POOLINGS)}")
-        return self._context.embed(utf8(text, "the text"), _POOLINGS[pooling])
+        return vector(self._context.embed(utf8(text, "the text"), _POOLINGS[pooling]))
 
     def eot_score(self, tokens: Sequence[int], target: int | None = None) -> EndOfTurn:
         """How likely the next token is the one that ends a turn: whether somebody who speaks is done.
@@ -249,6 +253,18 @@ class Engine:
         report: dict[str, Any] = json.loads(self._context.backend_report())
         return report
 
+    def set_verifier_callback(self, callback: Callable[[VerifierEvent], object] | None) -> None:
+        """Calls `callback` once per step of speculative decoding, of any stream, in the thread that reads it.
+
+        An exception that it raises comes out of that stream's `next`, and ends the stream. None: no more calls.
+
+        Raises:
+          NotSupported: this library does not draft.
+        """
+        self._context.set_verifier_callback(
+            None if callback is None else lambda *event: callback(VerifierEvent(*event))
+        )
+
     def close(self) -> None:
         """Ends the engine and its streams: reading on from one of those raises. Closing twice is fine."""
         self._closed = True
@@ -270,7 +286,7 @@ class Engine:
         try:
             native = self._context.open(**config)
         except ElizaError as error:
-            raise self._open_error(error) from None
+            raise self._open_error(error, options) from None
         self._last = read_stats(native)
         return native
 
@@ -302,13 +318,15 @@ class Engine:
         if self._closed:
             raise InvalidArgument("this engine is closed; open another one")
 
-    def _open_error(self, error: ElizaError) -> ElizaError:
-        """The library's open says no more than a message; the report knows whether selecting a backend failed."""
+    def _open_error(self, error: ElizaError, options: Options) -> ElizaError:
+        """The library's error in the words of this package, where it is about an option or about selecting."""
         try:
             unavailable = self.backend_report()["error"] == str(error)
         except ElizaError:
             unavailable = False
-        return BackendUnavailable(str(error), error.status) if unavailable else error
+        if unavailable:
+            return BackendUnavailable(str(error), error.status)
+        return from_status(error.status, _options.in_our_words(str(error), options))
 
 
 def _token_ids(tokens: Sequence[int]) -> list[int]:

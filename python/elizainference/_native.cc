@@ -12,12 +12,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 // The 88-byte config of ABI 15 begins with the 80 bytes of ABI 12, so it serves a library of either.
@@ -64,12 +66,15 @@ class StatusError : public std::runtime_error {
   X(model_meta)              \
   X(json_schema_to_gbnf)     \
   X(embed)                   \
+  X(set_verifier_callback)   \
   X(llm_eot_score)
 
 struct Library {
 #define ELIZA_DECLARE(name) decltype(&eliza_inference_##name) name = nullptr;
   ELIZA_FUNCTIONS(ELIZA_DECLARE)
 #undef ELIZA_DECLARE
+  // Newer than the rest: null in a library without it.
+  int (*last_status)(void) = nullptr;
   int abi = 0;
   std::string path;
 };
@@ -102,6 +107,7 @@ std::unique_ptr<Library> open_library(const std::string& path, std::string* why)
   if (library->name == nullptr) missing += missing.empty() ? #name : ", " #name;
   ELIZA_FUNCTIONS(ELIZA_FIND)
 #undef ELIZA_FIND
+  library->last_status = reinterpret_cast<int (*)(void)>(dlsym(handle, "eliza_inference_last_status"));
   const std::string abi = library->abi_version == nullptr ? "" : library->abi_version();
   if (abi == "15" || abi == "12") library->abi = std::stoi(abi);
   if (abi.empty()) {
@@ -158,6 +164,12 @@ void check(int status, const OwnedString& error) {
   if (status < 0) throw StatusError(status, error.str_or("out of memory"));
 }
 
+// The status of a function that returned NULL; `otherwise` where the library does not tell.
+int status_of_null(int otherwise) {
+  const int status = library().last_status == nullptr ? 0 : library().last_status();
+  return status < 0 ? status : otherwise;
+}
+
 const char* c_str(const std::optional<std::string>& string) { return string ? string->c_str() : nullptr; }
 
 // The destructors of Python objects run with the GIL: release it here too, for closing waits for calls in flight and
@@ -171,6 +183,30 @@ struct CloseWithoutGil {
 };
 template <typename T>
 using Holder = std::unique_ptr<T, CloseWithoutGil<T>>;
+
+// -- The verifier's callback
+// -------------------------------------------------------------------------------------------
+
+// What a callback raised, on its way to the `next` of this thread that it was called in.
+thread_local std::exception_ptr raised_in_callback;
+
+// Where a context's callback is, None for none. Touched with the GIL only.
+using CallbackSlot = py::object;
+
+// `user_data` is the context's CallbackSlot.
+void on_verifier_event(const EliVerifierEvent* event, void* user_data) {
+  const py::gil_scoped_acquire gil;
+  try {
+    // A copy: the callback may replace itself.
+    const py::object callback = *static_cast<CallbackSlot*>(user_data);
+    if (callback.is_none()) return;
+    const std::vector<int> accepted(event->accepted_token_ids, event->accepted_token_ids + event->n_accepted);
+    const std::vector<int> corrected(event->corrected_token_ids, event->corrected_token_ids + event->n_corrected);
+    callback(accepted, event->rejected_from, event->rejected_to, corrected);
+  } catch (...) {
+    raised_in_callback = std::current_exception();
+  }
+}
 
 // -- Streams ----------------------------------------------------------------------------------------------------------
 
@@ -206,6 +242,7 @@ class Stream {
       text[0] = '\0';
       status =
           library().llm_stream_next(handle(), tokens, 64, &count, text, sizeof text, &drafted, &accepted, error.out());
+      if (raised_in_callback) std::rethrow_exception(std::exchange(raised_in_callback, nullptr));
       check(status, error);
     }
     py::tuple ids(count);
@@ -269,15 +306,37 @@ class Context {
   explicit Context(const std::string& bundle) {
     OwnedString error;
     context_ = library().create(bundle.c_str(), error.out());
-    // create and open return no status. What create looks at is the bundle.
-    if (context_.load() == nullptr) throw StatusError(ELIZA_ERR_BUNDLE_INVALID, error.str_or("out of memory"));
+    // What create looks at is the bundle.
+    if (context_.load() == nullptr) {
+      throw StatusError(status_of_null(ELIZA_ERR_BUNDLE_INVALID), error.str_or("out of memory"));
+    }
   }
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
   ~Context() { close(); }
 
   void close() {
-    if (EliInferenceContext* context = context_.exchange(nullptr)) library().destroy(context);
+    EliInferenceContext* context = context_.exchange(nullptr);
+    if (context == nullptr) return;
+    // Streams may outlive the context; the slot does not.
+    library().set_verifier_callback(context, nullptr, nullptr, nullptr);
+    library().destroy(context);
+    const py::gil_scoped_acquire gil;
+    callback_.reset();
+  }
+
+  // Called with the GIL, which guards the slot.
+  void set_verifier_callback(const py::object& callback) {
+    EliInferenceContext* context = handle();
+    if (callback_ != nullptr) {
+      *callback_ = callback;
+      return;
+    }
+    callback_ = std::make_unique<CallbackSlot>(callback);
+    CallbackSlot* slot = callback_.get();
+    const py::gil_scoped_release release;
+    OwnedString error;
+    check(library().set_verifier_callback(context, &on_verifier_event, slot, error.out()), error);
   }
 
   Holder<Stream> open(int32_t max_tokens, float temperature, float top_p, int32_t top_k, float repeat_penalty,
@@ -309,7 +368,7 @@ class Context {
     config.context_size = context_size;
     OwnedString error;
     EliLlmStream* stream = library().llm_stream_open(handle(), &config, error.out());
-    if (stream == nullptr) throw StatusError(ELIZA_ERR_FFI_FAULT, error.str_or("out of memory"));
+    if (stream == nullptr) throw StatusError(status_of_null(ELIZA_ERR_FFI_FAULT), error.str_or("out of memory"));
     return Holder<Stream>(new Stream(stream));
   }
 
@@ -387,6 +446,7 @@ class Context {
   }
 
   std::atomic<EliInferenceContext*> context_{nullptr};
+  std::unique_ptr<CallbackSlot> callback_;
 };
 
 std::string json_schema_to_gbnf(const std::string& schema) {
@@ -441,5 +501,6 @@ PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
       .def("eot_score", &Context::eot_score, py::arg("tokens"), py::arg("target"), ReleaseGil())
       .def("model_meta", &Context::model_meta, py::arg("key"), ReleaseGil())
       .def("backend_report", &Context::backend_report, ReleaseGil())
+      .def("set_verifier_callback", &Context::set_verifier_callback, py::arg("callback").none(true))
       .def("close", &Context::close, ReleaseGil());
 }

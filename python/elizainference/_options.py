@@ -37,8 +37,9 @@ class Options(TypedDict, total=False):
     """Texts at which to end; none of them is part of the answer. Default: none."""
     grammar: str | None
     """A GBNF grammar that the answer has to match."""
-    json_schema: Mapping[str, Any] | str | None
-    """A JSON schema, as a dict or as JSON text; the answer is JSON that matches it. In place of `grammar`."""
+    json_schema: Mapping[str, Any] | str | type[Any] | None
+    """A JSON schema, as a dict, as JSON text or as a Pydantic model; the answer is JSON that matches it. In place of
+    `grammar`."""
     raw: bool
     """A string is the exact text to continue, special tokens such as <|im_start|> included, and not what a user says to
     a chat model. Default: False."""
@@ -174,6 +175,20 @@ def stream_config(options: Options) -> dict[str, Any]:
     }
 
 
+def in_our_words(message: str, options: Mapping[str, Any]) -> str:
+    """A message of the library's `open`, with its names of options replaced by this package's.
+
+    >>> in_our_words("gbnf_grammar cannot be parsed, line 1", {"json_schema": None, "mtp_drafter_path": None})
+    'grammar cannot be parsed, line 1'
+    """
+    message = message.replace("stream config: ", "")
+    message = message.replace("gbnf_grammar", "grammar" if options["json_schema"] is None else "json_schema")
+    drafter = options["mtp_drafter_path"]
+    if drafter is not None and "drafter" not in message and os.path.basename(str(drafter)) in message:
+        return f"drafter: {message}"
+    return message
+
+
 def _draft_max(options: Mapping[str, Any]) -> int:
     draft_max: int | None = options["draft_max"]
     if draft_max is not None:
@@ -233,8 +248,15 @@ def _text(name: str, value: Any) -> str:
 def _json_text(value: Any) -> str:
     if isinstance(value, str):
         return _text("json_schema", value)
+    # A Pydantic model, or one of its TypeAdapters.
+    for method in ("model_json_schema", "json_schema"):
+        if callable(schema := getattr(value, method, None)):
+            value = schema()
+            break
     if not isinstance(value, Mapping):
-        raise InvalidArgument(f"json_schema is {value!r}; it must be a schema as a dict, or as JSON text")
+        raise InvalidArgument(
+            f"json_schema is {value!r}; it must be a schema as a dict, as JSON text, or as a Pydantic model"
+        )
     try:
         # The order of keys is that of the answer.
         return json.dumps(value, allow_nan=False)

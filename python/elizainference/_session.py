@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import tempfile
 import threading
-import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -90,6 +88,9 @@ class Chat:
           InvalidArgument: an answer is still in progress.
           ElizaError, OSError: the file cannot be written.
         """
+        import tempfile
+        import zipfile  # like tempfile, it takes a while
+
         with self._lock:
             self._check_idle()
             self._keep(len(self._cached))
@@ -115,6 +116,9 @@ class Chat:
             answer is in progress. The chat is as it was.
           OSError: the file cannot be read.
         """
+        import tempfile
+        import zipfile
+
         with self._lock:
             self._check_idle()
             name = os.fsdecode(path)
@@ -150,6 +154,11 @@ class Chat:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    @property
+    def turn(self) -> Stream | None:
+        """The answer in progress, or the last one; None before the first."""
+        return self._turn
 
     def __repr__(self) -> str:
         return f"<Chat {len(self.messages)} messages{', closed' if self._closed else ''}>"

@@ -14,6 +14,7 @@ from typing import IO
 import elizainference as eliza
 import pytest
 from elizainference._template import Template
+from elizainference.cli import _headers, _index
 
 from tests.docs import quoted
 from tests.models.gguf_writer import STRING, U32, GgufWriter
@@ -234,6 +235,7 @@ def python_and_eliza(folder: Path, _) -> Iterator[str]:
             {"max_tokens": "5"},
             {"temperature": float("nan")},
             {"grammar": 5},
+            {"json_schema": 5},
         ):
             yield _error(engine.generate, "abc", **options)
         yield _error(engine.generate, "\ud800")
@@ -259,6 +261,25 @@ def python_and_eliza(folder: Path, _) -> Iterator[str]:
         yield _eliza("generate", "--bundle", cycle, stdin=file.fileno())
     with open("/dev/full", "w") as full:
         yield _eliza("tokenize", "--bundle", cycle, "abc", stdout=full)
+
+    yield _error(eliza.Engine, "")
+    for arguments in (
+        ("chat", ""),
+        ("backends", "smollm2-135m"),
+        ("bundle", "verify", cycle),
+        ("bundle", "create", cycle, "--model", models.text_model(CYCLE)),
+        ("bundle", "create", folder / "new", "--model", folder / "write-only"),
+        ("bundle", "fetch", "smollm2-135m"),
+        ("bundle", "inspect", folder),
+        ("bench",),
+        ("bench", "--compare", models.text_model(CYCLE), folder / "write-only"),
+    ):
+        yield _eliza(*arguments, PIP_INDEX_URL="file:///nowhere", PIP_EXTRA_INDEX_URL="", XDG_DATA_HOME=str(folder))
+    (folder / "lines").write_text("/nope\n")
+    with open(folder / "lines") as lines:
+        yield _eliza("chat", cycle, stdin=lines.fileno())
+    yield _error(_index.download, "file:///nowhere", folder / "wheel", "0" * 64, 10)
+    yield _error(_headers.gguf, folder / "lines")
 
 
 PRODUCERS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -64,6 +65,30 @@ def test_options_reach_the_engine():
     assert "stopped by context_full" in result.stderr
 
 
+def test_grammars_and_schemas_from_files(tmp_path):
+    (tmp_path / "grammar").write_text('root ::= "xyz"')
+    assert generate("--raw", "abc", "--grammar", f"@{tmp_path / 'grammar'}").stdout == "xyz\n"
+    assert generate("--raw", "abc", "--json-schema", '{"const": "no"}').stdout == '"no"\n'
+    gone = generate("--raw", "abc", "--grammar", f"@{tmp_path / 'gone'}")
+    assert gone.returncode == 1
+    check_message(gone.stderr, "gone")
+
+
+def test_a_drafter():
+    result = generate("--raw", "abc", "--max-tokens", "9", "--drafter", models.text_model("tiny_llama_cycle"))
+    assert result.stdout == "defghijkl\n"
+    assert re.search(r"(\d+) of \1 drafted taken", result.stderr)
+    gone = generate("--raw", "abc", "--drafter", "mtp/gone.gguf")
+    check_message(gone.stderr, "drafter", "gone.gguf")
+
+
+def test_no_bundle():
+    for command in (["generate", "x", "--bundle", ""], ["backends", ""], ["chat", ""]):
+        result = run(ELIZA, *command)
+        assert result.returncode == 1
+        check_message(result.stderr, "the bundle is empty")
+
+
 def test_prompt_from_stdin():
     for arguments in ((), ("-",)):
         assert generate("--raw", "--max-tokens", "3", *arguments, stdin="abc").stdout == "def\n"
@@ -103,6 +128,7 @@ def test_backends():
     assert rows[0][:6] == ["llama.cpp", "yes", "yes", "yes", "0", "yes"]
     assert {row[0] for row in rows} >= {"llama.cpp", "litert-lm", "mlx-coreml"}
     assert all(len(row) > 6 for row in rows)
+    assert not any(line.endswith(" ") for line in result.stdout.splitlines())
     report = json.loads(run(ELIZA, "backends", CYCLE, "--json").stdout)
     assert report["chosen"] == "llama.cpp"
     assert [row["name"] for row in report["backends"]] == [row[0] for row in rows]

@@ -93,6 +93,28 @@ def test_grammar_that_is_none(engine):
         engine.generate("abc", grammar="root ::= (")
 
 
+@pytest.mark.parametrize(
+    ("options", "fragments"),
+    [
+        ({"grammar": "root ::= ("}, ["grammar cannot be parsed"]),
+        ({"drafter": "mtp/gone.gguf"}, ["drafter", "mtp/gone.gguf"]),
+        ({"cache_type_k": "q99"}, ["cache_type_k", "q99"]),
+    ],
+)
+def test_messages_name_options_as_python_does(engine, options, fragments):
+    with pytest.raises(eliza.ElizaError) as caught:
+        engine.generate("abc", **options)
+    for fragment in fragments:
+        assert fragment in str(caught.value)
+    for foreign in ("gbnf_grammar", "stream config", "mtp_drafter_path"):
+        assert foreign not in str(caught.value)
+
+
+def test_an_empty_path():
+    with pytest.raises(eliza.BundleError, match="empty; give the path of a directory"):
+        eliza.Engine("")
+
+
 def test_prompts(engine):
     for prompt, fragment in [
         (b"abc", "bytes"),

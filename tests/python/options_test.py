@@ -117,6 +117,29 @@ def test_a_grammar_and_a_schema_replace_each_other():
         _options.merge(DEFAULTS, {"grammar": "root ::= [a]", "json_schema": {}})
 
 
+class Model:
+    """As much of a Pydantic model as an option needs."""
+
+    @classmethod
+    def model_json_schema(cls) -> dict:
+        return {"type": "object", "properties": {"b": {"type": "null"}, "a": {"type": "null"}}}
+
+
+class Adapter:
+    """The same of Pydantic's TypeAdapter."""
+
+    def json_schema(self) -> dict:
+        return {"type": "array"}
+
+
+def test_a_pydantic_model_is_a_schema():
+    merged = _options.merge(DEFAULTS, {"json_schema": Model})
+    assert merged["json_schema"] == '{"type": "object", "properties": {"b": {"type": "null"}, "a": {"type": "null"}}}'
+    assert _options.merge(DEFAULTS, {"json_schema": Adapter()})["json_schema"] == '{"type": "array"}'
+    with pytest.raises(eliza.InvalidArgument, match="Pydantic"):
+        _options.merge(DEFAULTS, {"json_schema": int})
+
+
 def _cut_off(text: str, strings: list[str]) -> str:
     ends = [text.index(string) for string in strings if string in text]
     return text[: min(ends)] if ends else text

@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 import json
-import sys
-from typing import Annotated
-
-import typer
 
 from elizainference._engine import Backend, Engine
 from elizainference._errors import BackendUnavailable
-from elizainference.cli._terminal import harmless
+from elizainference.cli._bundles import resolve
+from elizainference.cli._flags import BundleArgument, JsonFlag
+from elizainference.cli._terminal import harmless, print_table, stdout
 
 
 def backends(
-    bundle: Annotated[str, typer.Argument(metavar="BUNDLE", help="Directory of the model files.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
+    bundle: BundleArgument,
+    as_json: JsonFlag = False,
 ) -> None:
     """Show which backends there are, which one answers for this bundle, and why."""
-    with Engine(bundle) as engine:
+    with Engine(resolve(bundle)) as engine:
         report = engine.backend_report()
         rows = engine.backends()
     if as_json:
         print(json.dumps(report, ensure_ascii=False))
     else:
-        _show(rows)
+        show(rows)
     if report["error"]:
         raise BackendUnavailable(report["error"])
 
 
-def _show(rows: list[Backend]) -> None:
+def show(rows: list[Backend]) -> None:
+    """Prints the table of backends."""
     # Rich takes a while to import.
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    # In a pipe a row is a line, however long its reason.
-    console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 10_000)
+    console = stdout()
     # A reason is a sentence: where it would become a column of single words, it gets lines of its own.
     narrow = console.width < 80
     columns = ["backend", "compiled", "available", "serves", "rank", "chosen"]
@@ -49,7 +46,7 @@ def _show(rows: list[Backend]) -> None:
         # As Text, for reasons quote paths and drivers, and brackets in them are not markup.
         cells = [Text(harmless(cell)) for cell in _cells(row)]
         table.add_row(*cells[: len(table.columns)], style="bold" if row.chosen else None)
-    console.print(table)
+    print_table(table)
     if narrow:
         for row in rows:
             console.print(Text(harmless(f"\n{row.name}: {row.reason}")))

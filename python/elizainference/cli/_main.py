@@ -17,19 +17,31 @@ from elizainference import __version__
 from elizainference._errors import ElizaError
 from elizainference.cli import _terminal
 from elizainference.cli._backends import backends
+from elizainference.cli._bench import bench
+from elizainference.cli._bundle import bundle
+from elizainference.cli._chat import chat
+from elizainference.cli._completion import completion, prepare
+from elizainference.cli._doctor import doctor
 from elizainference.cli._generate import generate
 from elizainference.cli._tokenize import tokenize
 
 app = typer.Typer(
     name="eliza",
     no_args_is_help=True,
+    # `eliza completion` in place of Typer's options, which write into the user's files.
+    add_completion=False,
     # Messages of our own, and never a traceback: see main.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(generate)
+app.command()(chat)
 app.command()(backends)
+app.command()(doctor)
+app.command()(bench)
 app.command()(tokenize)
+app.add_typer(bundle)
+app.command()(completion)
 
 
 def _print_version(wanted: bool) -> None:
@@ -57,6 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
     if directory := os.environ.get("BUILD_WORKING_DIRECTORY"):
         os.chdir(directory)
     _terminal.prepare_streams()
+    prepare()
     try:
         app(arguments, prog_name="eliza")
     except SystemExit as end:  # Typer ends every command with one

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 # Control characters of Unicode's Cc, and what turns the direction of text around: a terminal obeys them. A model's
 # text may only be read. Line breaks and tabs are text.
@@ -44,7 +48,7 @@ class AnswerWriter:
         self._stream.flush()
         self._at_line_start = text.endswith("\n")
 
-    def end_line(self) -> None:
+    def end(self) -> None:
         """A line break, unless there is one."""
         if not self._at_line_start:
             self.write("\n")
@@ -58,6 +62,48 @@ def prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+
+
+def stdout() -> Console:
+    """Stdout: in a pipe without colour, and a line as long as it is."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 10_000)
+
+
+def has_unicode() -> bool:
+    """Whether stdout shows more than ASCII."""
+    return stdout().encoding.lower().startswith("utf")
+
+
+def can_draw() -> bool:
+    """Whether stdout is a terminal that moves its cursor, and shows what Markdown is drawn with."""
+    console = stdout()
+    return console.is_terminal and not console.is_dumb_terminal and has_unicode()
+
+
+def print_table(table: Table) -> None:
+    """Prints a table, without blanks at the ends of its lines."""
+    console = stdout()
+    with console.capture() as capture:
+        console.print(table)
+    text = capture.get()
+    # Where there is colour, a blank may have one.
+    sys.stdout.write(text if console.is_terminal else "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
+    sys.stdout.flush()
+
+
+@contextmanager
+def ctrl_c(action: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C does `action`, in place of raising an exception wherever the program happens to be."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGINT, lambda *_: action())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
 
 
 def note(text: str) -> None:

@@ -1,0 +1,16 @@
+"""`eliza bundle`: makes, checks and fetches bundles."""
+
+from __future__ import annotations
+
+import typer
+
+from elizainference.cli._bundle_create import create
+from elizainference.cli._bundle_fetch import fetch
+from elizainference.cli._bundle_inspect import inspect
+from elizainference.cli._bundle_verify import verify
+
+bundle = typer.Typer(name="bundle", no_args_is_help=True, help="Make, check, look into and fetch bundles.")
+bundle.command()(create)
+bundle.command()(verify)
+bundle.command()(inspect)
+bundle.command()(fetch)

