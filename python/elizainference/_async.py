@@ -1,8 +1,8 @@
 """The asyncio twins: streams and chats whose calls run in a worker thread.
 
-Each has a thread of its own, so that no stream waits for another's model and none takes a thread of the loop's executor.
-It pulls one step when one is awaited; between two of them nothing runs. A task that is cancelled while it awaits cancels
-the generation, which ends within one step.
+Each has a thread of its own, so that no stream waits for another's model and none takes a thread of the loop's
+executor. It pulls one step when one is awaited; between two of them nothing runs. A task that is cancelled while it
+awaits cancels the generation, which ends within one step.
 """
 
 from __future__ import annotations

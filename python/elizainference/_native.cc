@@ -6,7 +6,6 @@
 // Handles are ids that the library never reuses, and it serialises the calls on a stream. So nothing here is locked:
 // a call that races with close gets InvalidArgument or Cancelled from the library. Every call that can take time
 // releases the GIL.
-#include <dlfcn.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -14,161 +13,23 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-// The 88-byte config of ABI 15 begins with the 80 bytes of ABI 12, so it serves a library of either.
-#undef ELIZA_INFERENCE_ABI_VERSION
-#include "native/include/eliza-inference-ffi.h"
+#include "python/elizainference/native-library.h"
 
 namespace py = pybind11;
+using eliza::python::check;
+using eliza::python::Library;
+using eliza::python::library;
+using eliza::python::OwnedString;
+using eliza::python::StatusError;
 using ReleaseGil = py::call_guard<py::gil_scoped_release>;
 
 namespace {
-
-// Becomes the exception class of its status, in elizainference._errors.
-class StatusError : public std::runtime_error {
- public:
-  StatusError(int status, const std::string& message) : std::runtime_error(message), status_(status) {}
-  int status() const { return status_; }
-
- private:
-  int status_;
-};
-
-// -- The library ------------------------------------------------------------------------------------------------------
-
-#define ELIZA_FUNCTIONS(X)   \
-  X(abi_version)             \
-  X(create)                  \
-  X(destroy)                 \
-  X(free_string)             \
-  X(free_tokens)             \
-  X(llm_backend_report)      \
-  X(llm_stream_open)         \
-  X(llm_stream_prefill)      \
-  X(llm_stream_next)         \
-  X(llm_stream_cancel)       \
-  X(llm_stream_save_slot)    \
-  X(llm_stream_restore_slot) \
-  X(llm_stream_reset)        \
-  X(llm_stream_reset_keep)   \
-  X(llm_stream_set_seed)     \
-  X(llm_stream_stats)        \
-  X(llm_stream_close)        \
-  X(tokenize)                \
-  X(detokenize)              \
-  X(model_meta)              \
-  X(json_schema_to_gbnf)     \
-  X(embed)                   \
-  X(set_verifier_callback)   \
-  X(llm_eot_score)
-
-struct Library {
-#define ELIZA_DECLARE(name) decltype(&eliza_inference_##name) name = nullptr;
-  ELIZA_FUNCTIONS(ELIZA_DECLARE)
-#undef ELIZA_DECLARE
-  // Newer than the rest: null in a library without it.
-  int (*last_status)(void) = nullptr;
-  int abi = 0;
-  std::string path;
-};
-
-// Set once, and never unloaded: Python objects with handles may outlive any attempt at order.
-std::atomic<const Library*> loaded{nullptr};
-
-const Library& library() {
-  const Library* library = loaded.load(std::memory_order_acquire);
-  if (library == nullptr) throw StatusError(ELIZA_ERR_ABI_MISMATCH, "load() was not called");
-  return *library;
-}
-
-// Opens the library at `path`; the reason why not is appended to `*why`.
-std::unique_ptr<Library> open_library(const std::string& path, std::string* why) {
-  *why += "\n  " + path + ": ";
-  // RTLD_LOCAL: what the library carries inside (ggml, C++ runtimes) meets no other copy in this process.
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const std::string reason = dlerror();
-    const std::string prefix = path + ": ";
-    *why += reason.compare(0, prefix.size(), prefix) == 0 ? reason.substr(prefix.size()) : reason;
-    return nullptr;
-  }
-  auto library = std::make_unique<Library>();
-  library->path = path;
-  std::string missing;
-#define ELIZA_FIND(name)                                                                                        \
-  library->name = reinterpret_cast<decltype(&eliza_inference_##name)>(dlsym(handle, "eliza_inference_" #name)); \
-  if (library->name == nullptr) missing += missing.empty() ? #name : ", " #name;
-  ELIZA_FUNCTIONS(ELIZA_FIND)
-#undef ELIZA_FIND
-  library->last_status = reinterpret_cast<int (*)(void)>(dlsym(handle, "eliza_inference_last_status"));
-  const std::string abi = library->abi_version == nullptr ? "" : library->abi_version();
-  if (abi == "15" || abi == "12") library->abi = std::stoi(abi);
-  if (abi.empty()) {
-    *why += "it is not a libelizainference";
-  } else if (library->abi == 0) {
-    *why += "its ABI is " + abi + "; this package speaks 12 and 15";
-  } else if (!missing.empty()) {
-    *why += "it lacks the functions eliza_inference_{" + missing + "}; take the library of this package's version";
-  } else {
-    return library;
-  }
-  dlclose(handle);
-  return nullptr;
-}
-
-// Loads the first of `paths` that is a library for us, unless one is loaded already. Returns the path of the one in
-// use.
-std::string load(const std::vector<std::string>& paths) {
-  static std::mutex mutex;
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (const Library* library = loaded.load(std::memory_order_acquire)) return library->path;
-  std::string tried;
-  for (const std::string& path : paths) {
-    if (std::unique_ptr<Library> library = open_library(path, &tried)) {
-      loaded.store(library.release(), std::memory_order_release);
-      return loaded.load()->path;
-    }
-  }
-  throw StatusError(ELIZA_ERR_ABI_MISMATCH,
-                    "libelizainference could not be loaded. Set ELIZA_INFERENCE_LIBRARY to its path, or "
-                    "ELIZA_INFERENCE_LIB_DIR to its folder. Tried:" +
-                        tried);
-}
-
-// -- Errors and strings across the boundary ---------------------------------------------------------------------------
-
-// Receives a string the library allocates.
-class OwnedString {
- public:
-  OwnedString() = default;
-  OwnedString(const OwnedString&) = delete;
-  OwnedString& operator=(const OwnedString&) = delete;
-  ~OwnedString() { library().free_string(string_); }
-
-  char** out() { return &string_; }
-  std::string str_or(const char* otherwise) const { return string_ == nullptr ? otherwise : string_; }
-
- private:
-  char* string_ = nullptr;
-};
-
-void check(int status, const OwnedString& error) {
-  // Only memory that ran out leaves no message.
-  if (status < 0) throw StatusError(status, error.str_or("out of memory"));
-}
-
-// The status of a function that returned NULL; `otherwise` where the library does not tell.
-int status_of_null(int otherwise) {
-  const int status = library().last_status == nullptr ? 0 : library().last_status();
-  return status < 0 ? status : otherwise;
-}
 
 const char* c_str(const std::optional<std::string>& string) { return string ? string->c_str() : nullptr; }
 
@@ -184,8 +45,7 @@ struct CloseWithoutGil {
 template <typename T>
 using Holder = std::unique_ptr<T, CloseWithoutGil<T>>;
 
-// -- The verifier's callback
-// -------------------------------------------------------------------------------------------
+// -- The verifier's callback ------------------------------------------------------------------------------------------
 
 // What a callback raised, on its way to the `next` of this thread that it was called in.
 thread_local std::exception_ptr raised_in_callback;
@@ -306,10 +166,7 @@ class Context {
   explicit Context(const std::string& bundle) {
     OwnedString error;
     context_ = library().create(bundle.c_str(), error.out());
-    // What create looks at is the bundle.
-    if (context_.load() == nullptr) {
-      throw StatusError(status_of_null(ELIZA_ERR_BUNDLE_INVALID), error.str_or("out of memory"));
-    }
+    if (context_.load() == nullptr) throw StatusError(library().last_status(), error.str_or("out of memory"));
   }
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -368,7 +225,7 @@ class Context {
     config.context_size = context_size;
     OwnedString error;
     EliLlmStream* stream = library().llm_stream_open(handle(), &config, error.out());
-    if (stream == nullptr) throw StatusError(status_of_null(ELIZA_ERR_FFI_FAULT), error.str_or("out of memory"));
+    if (stream == nullptr) throw StatusError(library().last_status(), error.str_or("out of memory"));
     return Holder<Stream>(new Stream(stream));
   }
 
@@ -471,7 +328,7 @@ PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
     }
   });
 
-  m.def("load", &load, py::arg("paths"), ReleaseGil());
+  m.def("load", &eliza::python::load, py::arg("paths"), ReleaseGil());
   m.def("json_schema_to_gbnf", &json_schema_to_gbnf, py::arg("schema"), ReleaseGil());
 
   py::class_<Stream, Holder<Stream>>(m, "Stream")

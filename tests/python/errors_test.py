@@ -89,7 +89,7 @@ def test_options(engine):
 
 
 def test_grammar_that_is_none(engine):
-    with pytest.raises(eliza.ElizaError, match="grammar"):
+    with pytest.raises(eliza.InvalidArgument, match="grammar"):
         engine.generate("abc", grammar="root ::= (")
 
 

@@ -54,8 +54,8 @@ class Terminal:
         self.type("\x03")
 
     def settle(self) -> None:
-        """Waits until the program waits for somebody to type. For Ctrl-C at a prompt: Python's readline does not see one
-        in the moment between its prompt and its wait."""
+        """Waits until the program waits for somebody to type. For Ctrl-C at a prompt: Python's readline does not see
+        one in the moment between its prompt and its wait."""
         quiet = 0
         before = None
         while quiet < 5:

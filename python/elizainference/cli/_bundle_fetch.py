@@ -21,7 +21,8 @@ from elizainference.cli._flags import JsonFlag
 def fetch(
     name: Annotated[str | None, typer.Argument(help="Which model; nothing: list them.")] = None,
     to: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="The bundle's folder, instead of one that commands find by NAME.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="The bundle's folder, instead of one that commands find by NAME."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:

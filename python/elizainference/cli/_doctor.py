@@ -91,11 +91,11 @@ def advice(report: dict[str, Any]) -> list[str]:
     threads = report["environment"].get("ELIZA_THREADS", "")
     if threads.isdecimal() and int(threads) > cores:
         found.append(
-            f"ELIZA_THREADS is {threads} and {cores:g} cores may be used: each thread without a core of its own makes all "
-            "of them wait; unset it"
+            f"ELIZA_THREADS is {threads} and {cores:g} cores may be used: a thread without a core makes all of "
+            "them wait; unset it"
         )
     if host["available_mib"] is not None and host["available_mib"] < 1024:
-        found.append(f"{host['available_mib']} MiB of memory are available: take a small model, or a small --context-size")
+        found.append(f"{host['available_mib']} MiB of memory are available: take a small model, a small --context-size")
     for backend in report["backends"]:
         if not backend["compiled"] or backend["available"] is False:
             found.append(f"{backend['name']}: {backend['reason']}")

@@ -64,7 +64,9 @@ def tree_sha256(path: Path, label: str | None = None) -> str:
     """
     if not path.is_dir():
         return sha256(path, label)
-    files = sorted((file for file in path.rglob("*") if file.is_file()), key=lambda file: os.fsencode(_within(file, path)))
+    files = sorted(
+        (file for file in path.rglob("*") if file.is_file()), key=lambda file: os.fsencode(_within(file, path))
+    )
     lines = [f"{sha256(file, _within(file, path))}  {_within(file, path)}\n" for file in files]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 

@@ -3,7 +3,8 @@
     @engine_options(SAMPLING | RUNTIME)
     def generate(prompt: str, *, bundle: BundleOption, options: dict[str, Any]) -> None:
 
-has, in the place of `options`, the flags of both groups, and gets those that were given, as keyword arguments of `Engine`.
+has, in the place of `options`, the flags of both groups, and gets those that were given, as keyword arguments of
+`Engine`.
 """
 
 from __future__ import annotations

@@ -123,8 +123,8 @@ def download(url: str, target: Path, sha256: str, size: int) -> None:
     if found != sha256:
         partial.unlink()
         raise FetchError(
-            f"{_shown(url)} has the sha256 {found}, where {sha256} is pinned: the index served another file. Nothing of "
-            "it is kept."
+            f"{_shown(url)} has the sha256 {found}, where {sha256} is pinned: the index served another file. Nothing "
+            "of it is kept."
         )
     os.replace(partial, target)
 

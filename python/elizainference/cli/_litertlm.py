@@ -1,7 +1,7 @@
 """The header of a .litertlm file: a FlatBuffer that lists its sections, read in bounded code.
 
-The layout is that of LiteRT-LM's litertlm_header_schema.fbs: eight bytes of magic, three numbers of a version, the end of
-the header at byte 24, and the FlatBuffer from byte 32.
+The layout is that of LiteRT-LM's litertlm_header_schema.fbs: eight bytes of magic, three numbers of a version, the end
+of the header at byte 24, and the FlatBuffer from byte 32.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def _bar(y: int, metric: dict[str, Any], scale: float, colour: str) -> list[str]
     middle = y + 12
     return [
         f'<rect x="{left}" y="{y + 3}" width="{value - left:.1f}" height="18" fill="{colour}"/>',
-        f'<path d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} {middle - 5}v10M{high:.1f} {middle - 5}v10" stroke="black"/>',
+        f'<path d="M{low:.1f} {middle}H{high:.1f}m0 -5v10M{low:.1f} {middle - 5}v10" stroke="black"/>',
         _text(high + 8, y + 17, f"{figure(metric['value'])} {metric['unit']}"),
     ]
 

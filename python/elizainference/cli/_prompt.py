@@ -25,7 +25,8 @@ def default_history() -> Path:
 class Typed:
     """Messages that are typed: an iterator that ends with Ctrl-D, or with Ctrl-C at an empty prompt twice in a row.
 
-    Three quotes begin and end a message of several lines. Arrow keys bring back former lines, where Python has readline.
+    Three quotes begin and end a message of several lines. Arrow keys bring back former lines, where Python has
+    readline.
     """
 
     interactive = True
