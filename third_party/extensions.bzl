@@ -11,6 +11,7 @@ longer applies is named by Bazel; patches are `git diff` output under a paragrap
 
 load(":npm.bzl", "npm_modules")
 load(":pypi.bzl", "pypi_archive", "pypi_wheels")
+load(":pypi_compiled.bzl", "pypi_compiled_wheels")
 
 def _third_party_impl(mctx):
     # llama.cpp, as llama-cpp-python carries it: ggml-org/llama.cpp@0c1e57098. MIT.
@@ -80,6 +81,10 @@ def _third_party_impl(mctx):
         },
         package = "tokenizers",
         version = "0.23.3",
+    # Those of a test or two that have compiled parts.
+    pypi_compiled_wheels(
+        name = "compiled_packages",
+        requirements = "//third_party/python:requirements-compiled.txt",
     )
 
     # Node.js and npm: they run a client of the tests, and fetch what npm.bzl is asked for. MIT.

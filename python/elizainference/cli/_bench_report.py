@@ -88,7 +88,8 @@ def figure(value: float) -> str:
 
 
 def _verdict(a: dict[str, Any], b: dict[str, Any]) -> str:
-    return "better" if (b["value"] > a["value"]) == (a["better"] == "higher") else "worse"
+    more = float(b["value"]) > float(a["value"])
+    return "better" if more == (a["better"] == "higher") else "worse"
 
 
 def _spread(metric: dict[str, Any], unicode: bool) -> str:
@@ -96,7 +97,7 @@ def _spread(metric: dict[str, Any], unicode: bool) -> str:
     scale = _BAR / metric["high"] if metric["high"] else 0.0
     low, middle, high = (round(metric[key] * scale) for key in ("low", "value", "high"))
     full, part, mark = ("█", "▒", "┃") if unicode else ("#", "=", "|")
-    bar = full * low + part * (high - low)
+    bar: str = full * low + part * (high - low)
     at = min(middle, len(bar) - 1)
     return bar[:at] + mark + bar[at + 1 :]
 

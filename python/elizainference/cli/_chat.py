@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -106,7 +107,7 @@ class Conversation:
         argument = argument.strip()
         if name in ("quit", "exit", "bye"):
             return False
-        action = {
+        actions: dict[str, Callable[[], None]] = {
             "help": lambda: _terminal.note(HELP),
             "backend": lambda: show(self._engine.backends()),
             "stats": self._stats,
@@ -114,7 +115,8 @@ class Conversation:
             "system": lambda: self._begin([{"role": "system", "content": argument}], "a new conversation"),
             "save": lambda: self._file(self._chat.save, argument, "saved to"),
             "load": lambda: self._file(self._chat.restore, argument, "going on with"),
-        }.get(name)
+        }
+        action = actions.get(name)
         try:
             if action is None or (name in ("system", "save", "load") and not argument):
                 raise InvalidArgument(f"there is no command {line!r}; /help lists them")

@@ -6,7 +6,7 @@ import os
 from typing import Annotated, Literal
 
 import typer
-from typer.completion import completion_init, get_completion_script
+from typer.completion import completion_init, get_completion_script  # type: ignore[attr-defined]
 
 _VARIABLE = "_ELIZA_COMPLETE"
 

@@ -14,6 +14,7 @@ import typer
 from elizainference import _library
 from elizainference._engine import Engine
 from elizainference._errors import ElizaError
+from elizainference._types import Backend
 from elizainference._version import __version__
 from elizainference.cli import _files, _host, _terminal
 from elizainference.cli._backends import show
@@ -141,8 +142,6 @@ def _print(report: dict[str, Any]) -> None:
 
 def show_backends(rows: list[dict[str, Any]]) -> None:
     """The table of `eliza backends`."""
-    from elizainference._types import Backend
-
     show([Backend(**row) for row in rows])
 
 

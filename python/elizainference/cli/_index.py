@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import html.parser
 import http.client
 import json
@@ -51,8 +52,7 @@ def index_urls() -> list[str]:
 
 def _pip_settings() -> dict[str, str]:
     settings: dict[str, str] = {}
-    listed = _pip("-m", "pip", "config", "list") or ""
-    for line in listed.splitlines():
+    for line in _pip_config().splitlines():
         # Those of `pip download` go before the global ones, and the environment's before both.
         if match := re.fullmatch(r"(global|download|:env:)\.([a-z-]+)='(.*)'", line.strip()):
             settings[f"{match[1]}.{match[2]}"] = match[3].replace("\\n", " ")
@@ -62,11 +62,19 @@ def _pip_settings() -> dict[str, str]:
             if value := settings.get(f"{section}.{key}"):
                 merged[key] = value
     for key in ("index-url", "extra-index-url", "cert"):
-        if value := os.environ.get("PIP_" + key.upper().replace("-", "_")):
-            merged[key] = value
+        # One that is empty takes the configuration's away, as it does for pip.
+        name = "PIP_" + key.upper().replace("-", "_")
+        if name in os.environ:
+            merged[key] = os.environ[name]
     return merged
 
 
+@functools.cache
+def _pip_config() -> str:
+    return _pip("-m", "pip", "config", "list") or ""
+
+
+@functools.cache
 def _pip_default() -> str | None:
     return _pip("-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)")
 
@@ -102,34 +110,33 @@ def download(url: str, target: Path, sha256: str, size: int) -> None:
     """Downloads a file, going on where an earlier attempt broke off.
 
     Raises:
-      FetchError: it cannot be reached, or is not what it should be. What was downloaded waits in `target`.part.
+      FetchError: it cannot be reached, or is not what it should be. What was downloaded stays in `target`.
     """
-    partial = target.with_name(target.name + ".part")
-    done = partial.stat().st_size if partial.exists() else 0
-    with _files.progress(target.name, size, done) as advance:
+    done = target.stat().st_size if target.exists() else 0
+    label = url.rpartition("/")[2]
+    with _files.progress(label, size, done) as advance:
         attempts = 0
         while done < size and attempts < _ATTEMPTS:
             before = done
             try:
-                done = _append(url, partial, done, advance)
+                done = _append(url, target, done, advance)
                 failure = "the connection ended early"
             except _FAILURES as error:
                 failure = _reason(error)
-                done = partial.stat().st_size if partial.exists() else 0
+                done = target.stat().st_size if target.exists() else 0
             attempts = 0 if done > before else attempts + 1
     if done < size:
         raise FetchError(f"{_shown(url)}: {failure}; the same command goes on from {_files.megabytes(done)}")
-    found = _files.sha256(partial, f"checking {target.name}")
+    found = _files.sha256(target, f"checking {label}")
     if found != sha256:
-        partial.unlink()
+        target.unlink()
         raise FetchError(
             f"{_shown(url)} has the sha256 {found}, where {sha256} is pinned: the index served another file. Nothing "
             "of it is kept."
         )
-    os.replace(partial, target)
 
 
-def _append(url: str, partial: Path, done: int, advance: _files.Advance) -> int:
+def _append(url: str, target: Path, done: int, advance: _files.Advance) -> int:
     headers = {"Range": f"bytes={done}-"} if done else {}
     with _open(url, headers) as response:
         # 200 where the server knows no ranges: from the beginning then.
@@ -137,7 +144,7 @@ def _append(url: str, partial: Path, done: int, advance: _files.Advance) -> int:
         if whole and done:
             advance(-done)
             done = 0
-        with open(partial, "wb" if whole else "ab") as file:
+        with open(target, "wb" if whole else "ab") as file:
             while piece := response.read(_PIECE):
                 file.write(piece)
                 done += len(piece)

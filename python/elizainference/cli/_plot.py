@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from html import escape
 from pathlib import Path
@@ -75,10 +76,10 @@ def _text(x: float, y: float, text: str) -> str:
 
 
 def _png(results: dict[str, dict[str, Any]], path: Path) -> None:
-    from matplotlib.figure import Figure
-
     names = list(dict.fromkeys(name for result in results.values() for name in result["metrics"]))
-    drawing = Figure(figsize=(8, 0.9 * len(names) + 1), layout="constrained")
+    drawing: Any = importlib.import_module("matplotlib.figure").Figure(
+        figsize=(8, 0.9 * len(names) + 1), layout="constrained"
+    )
     axes = drawing.subplots(len(names), 1, squeeze=False)[:, 0]
     for axis, name in zip(axes, names, strict=True):
         for at, (title, run) in enumerate(results.items()):

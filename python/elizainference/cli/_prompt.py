@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from elizainference.cli import _terminal
 
@@ -97,9 +98,10 @@ class Piped:
         """A pipe leaves none."""
 
 
-def _readline():  # type: ignore[no-untyped-def]  # a module, or None
+def _readline() -> Any:
+    """The module; None in a Python that was built without."""
     try:
         import readline
-    except ImportError:  # a Python that was built without
+    except ImportError:
         return None
     return readline
