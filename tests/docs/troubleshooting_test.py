@@ -263,6 +263,7 @@ def python_and_eliza(folder: Path, _) -> Iterator[str]:
         yield _eliza("tokenize", "--bundle", cycle, "abc", stdout=full)
 
     yield _error(eliza.Engine, "")
+    (folder / "nothing").mkdir()
     for arguments in (
         ("chat", ""),
         ("backends", "smollm2-135m"),
@@ -270,7 +271,7 @@ def python_and_eliza(folder: Path, _) -> Iterator[str]:
         ("bundle", "create", cycle, "--model", models.text_model(CYCLE)),
         ("bundle", "create", folder / "new", "--model", folder / "write-only"),
         ("bundle", "fetch", "smollm2-135m"),
-        ("bundle", "inspect", folder),
+        ("bundle", "inspect", folder / "nothing"),
         ("bench",),
         ("bench", "--compare", models.text_model(CYCLE), folder / "write-only"),
     ):
