@@ -1,4 +1,4 @@
-"""Whether Python's other threads run while the library works, and whether two engines on two threads are as good as in C.
+"""Whether Python threads run while the library works, and whether two engines on two threads do as well as in C.
 
 ./bazelw run //bench:threads [-- --json] [--rounds N]
 

@@ -3,7 +3,8 @@
     pip install elizainference fastapi uvicorn
     python openai_server.py BUNDLE --port 8000
 
-The library itself has no server: this is all it takes. A request is a stream of its own; a client that hangs up cancels it.
+The library itself has no server: this is all it takes. A request is a stream of its own; a client that hangs up cancels
+it.
 """
 
 from __future__ import annotations
@@ -113,4 +114,6 @@ if __name__ == "__main__":
     parser.add_argument("--port", type=int, default=8000)
     arguments = parser.parse_args()
     with eliza.Engine(arguments.bundle) as engine:
-        uvicorn.run(make_app(engine, engine.metadata("general.name") or "local"), host=arguments.host, port=arguments.port)
+        uvicorn.run(
+            make_app(engine, engine.metadata("general.name") or "local"), host=arguments.host, port=arguments.port
+        )

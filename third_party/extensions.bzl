@@ -81,6 +81,8 @@ def _third_party_impl(mctx):
         },
         package = "tokenizers",
         version = "0.23.3",
+    )
+
     # Those of a test or two that have compiled parts.
     pypi_compiled_wheels(
         name = "compiled_packages",
