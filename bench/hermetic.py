@@ -1,0 +1,61 @@
+"""Prefill and decode speed of the hermetic build, as a part of the host compiler's.
+
+./bazelw run //bench:hermetic [-- --json] [--rounds N] [--threads N...] [--library PATH]
+
+Both libraries run the demo model through the C ABI, in turns; each round gives a ratio, and the figures are medians of
+these. --library compares another library than the hermetic one: a build with other flags.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from pathlib import Path
+
+from bench import report
+from bench.parity import DECODE_TOKENS, PROMPT_TOKENS, Native
+from tests.support.runfile import runfile
+
+
+def measure(result: report.Report, libraries: dict[str, str], bundle: Path, threads: int, rounds: int) -> None:
+    """Adds the figures for one number of threads."""
+    (model,) = (bundle / "text").glob("*.gguf")
+    sides = {name: Native(library, str(bundle), str(model), threads) for name, library in libraries.items()}
+    for side in sides.values():
+        side.run("abi")  # files into the page cache, pages into memory
+    speeds: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
+    for i in range(rounds):
+        for name in list(sides)[:: 1 if i % 2 else -1]:
+            speeds[name].append(sides[name].run("abi"))
+    for side in sides.values():
+        side.close()
+
+    host, hermetic = speeds.values()
+    suffix = f"{threads} thread" + ("s" if threads > 1 else "")
+    for phase, work in enumerate((f"prefill {PROMPT_TOKENS}", f"decode {DECODE_TOKENS}")):
+        base = [speed[phase] for speed in host]
+        ratios = [speed[phase] / one for speed, one in zip(hermetic, base, strict=True)]
+        result.higher(f"{work}, {suffix}, host compiler", statistics.median(base), "tokens/s")
+        result.higher(f"{work}, {suffix}, hermetic", statistics.median(ratios), "× host compiler", 0.97)
+
+
+def main() -> None:
+    parser = report.parser(__doc__)
+    parser.add_argument("--rounds", type=int, default=9, help="rounds per number of threads (default: %(default)s)")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads (default: 1 2)")
+    parser.add_argument("--library", help="the library to compare (default: //:elizainference_linux_x86_64)")
+    arguments = parser.parse_args()
+
+    libraries = {
+        "host": str(runfile(os.environ["HOST_LIBRARY"])),
+        "hermetic": arguments.library or str(runfile(os.environ["HERMETIC_LIBRARY"])),
+    }
+    bundle = runfile(os.environ["MANIFEST"]).parent
+    result = report.Report("hermetic")
+    for threads in arguments.threads:
+        measure(result, libraries, bundle, threads, arguments.rounds)
+    result.print(arguments.json)
+
+
+if __name__ == "__main__":
+    main()
