@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import os
 import re
-import shutil
 import subprocess
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 
+from tests.dist import sdk
 from tests.docs.markdown import fences
 from tests.support import abi
 from tests.support.runfile import runfile
@@ -87,28 +87,18 @@ def test_python():
 
 
 def test_cmake(tmp_path):
-    """CMake passes two paths to the compiler. They are taken from the example and passed here: the private root has no
-    CMake."""
     (code,) = fences(README, "cmake")
-    folder = tmp_path / "clone"
-    (folder / "bazel-bin").mkdir(parents=True)
-    shutil.copy(abi.library_path(), folder / "bazel-bin")
-    (folder / "native" / "include").mkdir(parents=True)
-    shutil.copy(runfile("native/include/eliza-inference-ffi.h"), folder / "native" / "include")
-    library, include = (
-        re.search(rf"{name} (.+?)\)?\n", code)[1].replace("${ELIZA_DIR}", str(folder))
-        for name in ("IMPORTED_LOCATION", "INTERFACE_INCLUDE_DIRECTORIES")
-    )
-    source, program = tmp_path / "app.c", tmp_path / "app"
-    source.write_text(
+    (tmp_path / "app.c").write_text(
         "#include <eliza-inference-ffi.h>\n#include <stdio.h>\n\n"
         "int main(void) { return puts(eliza_inference_abi_version()) < 0; }\n"
     )
-    compiler = os.environ.get("CC") or "cc"
-    subprocess.run(
-        [compiler, f"-I{include}", source, library, f"-Wl,-rpath,{Path(library).parent}", "-o", program], check=True
-    )
-    assert subprocess.check_output([program], text=True) == "15\n"
+    lists = ["cmake_minimum_required(VERSION 3.16)", "project(app C)", "add_executable(app app.c)", code]
+    (tmp_path / "CMakeLists.txt").write_text("\n".join(lists))
+    prefix = sdk.unpack(tmp_path / "sdk")
+    for arguments in (["-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}"], ["--build", "build"]):
+        done = subprocess.run(["cmake", *arguments], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert subprocess.check_output([tmp_path / "build" / "app"], text=True) == "15\n"
 
 
 def test_the_number_of_symbols():
