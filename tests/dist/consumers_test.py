@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -52,6 +53,19 @@ def test_cmake(example, unpacked):
     _run("cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={unpacked}", folder=folder)
     _run("cmake", "--build", "build", folder=folder)
     assert _run("build/generate", models.bundle("tiny_llama_cycle"), PROMPT, folder=folder) == SAID
+
+
+def test_the_readmes_cmake(tmp_path, unpacked):
+    (code,) = re.findall(r"^```cmake\n(.*?)^```$", runfile("README.md").read_text(), re.DOTALL | re.MULTILINE)
+    (tmp_path / "app.c").write_text(
+        "#include <eliza-inference-ffi.h>\n#include <stdio.h>\n\n"
+        "int main(void) { return puts(eliza_inference_abi_version()) < 0; }\n"
+    )
+    lists = ["cmake_minimum_required(VERSION 3.16)", "project(app C)", "add_executable(app app.c)", code]
+    (tmp_path / "CMakeLists.txt").write_text("\n".join(lists))
+    _run("cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={unpacked}", folder=tmp_path)
+    _run("cmake", "--build", "build", folder=tmp_path)
+    assert _run("build/app", folder=tmp_path) == "15\n"
 
 
 def test_cmake_wants_another_version(example, unpacked):

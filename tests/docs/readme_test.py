@@ -1,4 +1,4 @@
-"""What README.md shows works: its commands, its Python, and its way to link the library."""
+"""What README.md shows works: its commands and its Python (its CMake: tests/dist)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.dist import sdk
 from tests.docs.markdown import fences
 from tests.support import abi
 from tests.support.runfile import runfile
@@ -84,21 +83,6 @@ def test_python():
         exec(code, {"bundle": runfile(os.environ["DEMO_MANIFEST"]).parent})
     assert "Paris" in output.getvalue()
     assert "name='llama.cpp'" in output.getvalue()
-
-
-def test_cmake(tmp_path):
-    (code,) = fences(README, "cmake")
-    (tmp_path / "app.c").write_text(
-        "#include <eliza-inference-ffi.h>\n#include <stdio.h>\n\n"
-        "int main(void) { return puts(eliza_inference_abi_version()) < 0; }\n"
-    )
-    lists = ["cmake_minimum_required(VERSION 3.16)", "project(app C)", "add_executable(app app.c)", code]
-    (tmp_path / "CMakeLists.txt").write_text("\n".join(lists))
-    prefix = sdk.unpack(tmp_path / "sdk")
-    for arguments in (["-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}"], ["--build", "build"]):
-        done = subprocess.run(["cmake", *arguments], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert subprocess.check_output([tmp_path / "build" / "app"], text=True) == "15\n"
 
 
 def test_the_number_of_symbols():
