@@ -85,13 +85,15 @@ void HfTokenizer::read_vocabulary(const JsonField& root, const HfTokenizerFile& 
   if (!model.value().is_object()) model.reject("an object");
   if (file.vocabulary.empty())
     fail_in_file(file.path, "/model/vocab is missing or empty; it must hold the tokens' ids");
-  const json nothing;
   for (const auto& [text, id] : file.vocabulary) {
-    const JsonField field(file.path, json::json_pointer() / "model" / "vocab" / text, &nothing);
-    if (static_cast<size_t>(id) < tokens_.size() && tokens_[static_cast<size_t>(id)].exists) {
-      fail_in_file(file.path, field.name() + " has the id " + std::to_string(id) + ", which another token has already");
+    const auto index = static_cast<size_t>(id);
+    if (index >= tokens_.size()) tokens_.resize(index + 1);
+    if (tokens_[index].exists) {
+      fail_in_file(file.path, (json::json_pointer() / "model" / "vocab" / text).to_string() + " has the id " +
+                                  std::to_string(id) + ", which another token has already");
     }
-    place(field, text, static_cast<uint64_t>(id));
+    tokens_[index].text = text;
+    tokens_[index].exists = true;
   }
 }
 

@@ -32,11 +32,11 @@ def answer(context: abi.Context, prompt: str | Sequence[int] = PROMPT, **config)
 
 
 @contextmanager
-def refused(status: int | None, *fragments: str):
-    """Expects an abi.Error of this status, whose message is a sentence and holds the fragments."""
+def refused(statuses: int | tuple[int, ...], *fragments: str):
+    """Expects an abi.Error of this status, or of one of these, whose message is a sentence and holds the fragments."""
     with pytest.raises(abi.Error) as caught:
         yield
-    assert caught.value.status == status, str(caught.value)
+    assert caught.value.status in (statuses if isinstance(statuses, tuple) else (statuses,)), str(caught.value)
     message = caught.value.message
     assert message and len(message.split()) >= 4, repr(message)
     for fragment in fragments:

@@ -31,7 +31,7 @@ _SCALARS = {
     12: ("d", 8),
 }
 _STRING, _ARRAY = 8, 9
-_MOST_VALUES = 1 << 22  # of an array; the largest vocabularies have 2**18 tokens, and twice as many merges
+_MOST_VALUES = 1 << 23  # of all arrays; the largest vocabularies have 2**18 tokens, and twice as many merges
 _MOST_ENTRIES = 1 << 17  # keys, and tensors
 _MOST_ELEMENTS = 1 << 40  # of a tensor
 
@@ -71,6 +71,7 @@ class GgufFile:
             raise BundleError(f"{str(path)!r} is empty, and no GGUF file") from None
         try:
             self._at = 0
+            self._values = 0  # of arrays
             self._read()
         except BaseException:
             self._map.close()
@@ -186,7 +187,8 @@ class GgufFile:
         if kind != _ARRAY:
             raise self.fail(f"its {key[:60]} is of the unknown type {kind}")
         element, count = self._scalar("I", 4), self._scalar("Q", 8)
-        if count > _MOST_VALUES:
+        self._values += count
+        if self._values > _MOST_VALUES:
             raise self.fail(f"its {key[:60]} has {count} values, which cannot be")
         if element == _STRING:
             return [self._string() for _ in range(count)]
