@@ -1,0 +1,95 @@
+"""The pictures of the documents: `eliza chat` and `eliza backends` on a terminal, as SVG.
+
+./bazelw run //tools/docs:pictures -- docs/pictures
+
+Runs the command on a pseudo-terminal with the demo model, keeps what a terminal would show at the end, and has Rich
+draw it.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from python.runfiles import runfiles
+from rich.console import Console
+from rich.text import Text
+
+WIDTH = 104
+QUESTIONS = ("What is the capital of France?", "And of Italy?", "/stats")
+
+# What is typed where the bundle's path is another one on each machine.
+BUNDLE = "smollm2-135m"
+
+
+def screen(output: str) -> list[str]:
+    """The lines that a terminal shows after `output`, colours included. It understands what Rich's Live sends."""
+    lines, row = [""], 0
+    for part in re.findall(r"\r\n|\r|\n|\x1b\[[\d;?]*[A-Za-z]|[^\r\n\x1b]+", output):
+        if part in ("\n", "\r\n"):
+            row += 1
+            if row == len(lines):
+                lines.append("")
+        elif part == "\x1b[1A":
+            row -= 1
+        elif part == "\x1b[2K":
+            lines[row] = ""
+        elif part != "\r" and not part.startswith("\x1b[?"):
+            lines[row] += part
+    return [line.rstrip() for line in lines]
+
+
+def run(arguments: list[str], typed: tuple[str, ...] = ()) -> str:
+    """What the command shows; each line is typed when it waits at its prompt."""
+    eliza = runfiles.Create().Rlocation("_main/python/eliza")
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(WIDTH), "LC_ALL": "C.UTF-8"}
+    process = subprocess.Popen([eliza, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    output, waiting = "", list(typed)
+    last = time.monotonic()
+    while process.poll() is None or select.select([ours], [], [], 0)[0]:
+        if select.select([ours], [], [], 0.1)[0]:
+            try:
+                output += os.read(ours, 65536).decode()
+            except OSError:  # Linux's way to say that the other end is closed
+                break
+            last = time.monotonic()
+        elif output.endswith("> ") and time.monotonic() - last > 0.5:
+            os.write(ours, (waiting.pop(0) + "\r").encode() if waiting else b"\x04")
+            last = time.monotonic()
+    os.close(ours)
+    return output
+
+
+def draw(command: str, output: str, path: Path) -> None:
+    """A picture of a terminal that shows a command and its output."""
+    console = Console(record=True, width=WIDTH, file=open(os.devnull, "w"), force_terminal=True)
+    console.print(Text.assemble(("$ ", "bold green"), command))
+    lines = screen(output)
+    while lines and lines[-1] in ("", ">"):
+        lines.pop()
+    for line in lines:
+        console.print(Text.from_ansi(line))
+    # The same output is the same file. Rich's font would come from another host: a reader's own will do.
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", console.export_svg(title="eliza", unique_id=path.stem), flags=re.DOTALL)
+    path.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n")
+
+
+def main() -> None:
+    folder = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), sys.argv[1])
+    bundle = str(Path(runfiles.Create().Rlocation(os.environ["DEMO_MANIFEST"])).parent)
+    folder.mkdir(parents=True, exist_ok=True)
+    chat = ["chat", bundle, "--no-history", "--system", "You are a helpful assistant."]
+    draw(f"eliza chat {BUNDLE}", run(chat, QUESTIONS), folder / "chat.svg")
+    draw(f"eliza backends {BUNDLE}", run(["backends", bundle]), folder / "backends.svg")
+
+
+if __name__ == "__main__":
+    main()
