@@ -12,7 +12,7 @@
 namespace eliza {
 
 // The largest vocabularies have 262,144 tokens, and twice as many merges.
-inline constexpr uint64_t kMostTokenId = (uint64_t{1} << 22) - 1;
+inline constexpr uint64_t kMostTokenId = (uint64_t{1} << 20) - 1;
 inline constexpr size_t kMostMerges = size_t{1} << 22;
 
 struct HfTokenizerFile {

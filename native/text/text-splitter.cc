@@ -263,10 +263,6 @@ void PreTokenizer::add_metaspace(const JsonField& field) {
   steps_.push_back(step);
 }
 
-bool PreTokenizer::byte_level() const {
-  return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == Kind::kByteLevel; });
-}
-
 std::vector<TextPart> PreTokenizer::apply(TextPart part) const {
   std::vector<TextPart> parts;
   parts.push_back(std::move(part));

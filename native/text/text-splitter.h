@@ -43,8 +43,6 @@ class PreTokenizer {
   // The parts that the model encodes one by one.
   std::vector<TextPart> apply(TextPart part) const;
 
-  bool byte_level() const;  // whether the parts' bytes come as the characters of byte_level_character
-
  private:
   enum class Kind { kWords, kLiteral, kDigits, kByteLevel, kMetaspace };
   enum class Words { kGpt2, kLlama3, kQwen2 };
