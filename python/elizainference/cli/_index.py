@@ -119,7 +119,7 @@ def download(url: str, target: Path, sha256: str, size: int) -> None:
         while done < size and attempts < _ATTEMPTS:
             before = done
             try:
-                done = _append(url, target, done, advance)
+                done = _append(url, target, done, size, advance)
                 failure = "the connection ended early"
             except _FAILURES as error:
                 failure = _reason(error)
@@ -136,7 +136,7 @@ def download(url: str, target: Path, sha256: str, size: int) -> None:
         )
 
 
-def _append(url: str, target: Path, done: int, advance: _files.Advance) -> int:
+def _append(url: str, target: Path, done: int, size: int, advance: _files.Advance) -> int:
     headers = {"Range": f"bytes={done}-"} if done else {}
     with _open(url, headers) as response:
         # 200 where the server knows no ranges: from the beginning then.
@@ -145,7 +145,8 @@ def _append(url: str, target: Path, done: int, advance: _files.Advance) -> int:
             advance(-done)
             done = 0
         with open(target, "wb" if whole else "ab") as file:
-            while piece := response.read(_PIECE):
+            # No more than what is wanted, whatever the server sends.
+            while done <= size and (piece := response.read(_PIECE)):
                 file.write(piece)
                 done += len(piece)
                 advance(len(piece))
