@@ -28,7 +28,7 @@ class TokenSource {
   virtual ~TokenSource() = default;
 
   struct Step {
-    StopReason stop = StopReason::kNone;  // kEndOfGeneration or kContextFull: no further step; tokens of this one count
+    StopReason stop = StopReason::kNone;  // another: no further step; tokens of this one count
     int32_t drafted = 0;                  // speculative tokens of this step
     int32_t accepted = 0;
   };

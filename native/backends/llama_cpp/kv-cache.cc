@@ -1,13 +1,12 @@
 #include "native/backends/llama_cpp/kv-cache.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <limits>
 #include <string_view>
 
 #include "native/base/error.h"
 #include "native/base/memory-info.h"
+#include "native/text/context-size.h"
 
 namespace eliza::llama_cpp {
 namespace {
@@ -87,20 +86,6 @@ void check_head(const char* field, ggml_type type, int64_t head) {
                                          std::to_string(head) + "; use 'f16'");
 }
 
-// ELIZA_CONTEXT_SIZE; 0: not set.
-int32_t size_from_environment() {
-  const char* value = std::getenv("ELIZA_CONTEXT_SIZE");
-  if (value == nullptr || *value == '\0') return 0;
-  char* end = nullptr;
-  errno = 0;
-  const long size = std::strtol(value, &end, 10);
-  if (errno != 0 || end == value || *end != '\0' || size < 1 || size > std::numeric_limits<int32_t>::max()) {
-    throw Error(ELIZA_ERR_INVALID_ARG, "ELIZA_CONTEXT_SIZE is '" + std::string(value) +
-                                           "': set it to a number of tokens, 1 or more, or unset it");
-  }
-  return static_cast<int32_t>(size);
-}
-
 std::string mebibytes(uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
 // The most tokens, at most `limit`, whose cache fits into `bytes`.
@@ -151,17 +136,14 @@ uint64_t cache_bytes(const Model& model, uint32_t n_ctx, CacheTypes types) {
 
 uint32_t context_size(const Model& model, int32_t config_size, int32_t manifest_size, CacheTypes types) {
   const std::optional<uint64_t> available = available_memory();
-  const int32_t from_environment = size_from_environment();  // checked also where another goes first
-  const int32_t asked = config_size > 0 ? config_size : manifest_size > 0 ? manifest_size : from_environment;
-  if (asked > 0) {
-    const uint32_t size = static_cast<uint32_t>(asked);
+  const RequestedContext asked = requested_context(config_size, manifest_size);
+  if (asked.tokens > 0) {
+    const uint32_t size = static_cast<uint32_t>(asked.tokens);
     const uint64_t needed = cache_bytes(model, size, types);
     if (available && needed > *available) {
-      throw Error(ELIZA_ERR_OOM, std::string(config_size > 0     ? "context_size"
-                                             : manifest_size > 0 ? "the manifest's ctx"
-                                                                 : "ELIZA_CONTEXT_SIZE") +
-                                     " is " + std::to_string(size) + " tokens, which needs about " + mebibytes(needed) +
-                                     " where " + mebibytes(*available) + " of memory are available; about " +
+      throw Error(ELIZA_ERR_OOM, std::string(asked.source) + " is " + std::to_string(size) +
+                                     " tokens, which needs about " + mebibytes(needed) + " where " +
+                                     mebibytes(*available) + " of memory are available; about " +
                                      std::to_string(largest_fit(model, size, types, *available)) +
                                      " tokens fit, more with cache_type_k and cache_type_v 'q8_0'");
     }

@@ -1,15 +1,11 @@
 #include "native/backends/llama_cpp/model-cache.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
-#include <map>
-#include <mutex>
-#include <system_error>
 #include <tuple>
 
 #include "native/backends/llama_cpp/runtime.h"
 #include "native/base/error.h"
+#include "native/base/file-id.h"
+#include "native/base/shared-cache.h"
 
 namespace eliza::llama_cpp {
 namespace {
@@ -35,90 +31,19 @@ void check_vocabulary(const llama_vocab* vocab, const std::string& path) {
   }
 }
 
-using FileId = std::tuple<dev_t, ino_t, off_t, time_t, long>;
+using ModelKey = std::tuple<FileId, int32_t, bool>;  // file, GPU layers, vocabulary only
 
-FileId file_id(const std::string& path) {
-  struct stat info{};
-  if (::stat(path.c_str(), &info) != 0) {
-    throw Error(ELIZA_ERR_BUNDLE_INVALID,
-                "the model file " + path + " cannot be opened: " + std::generic_category().message(errno));
-  }
-#if defined(__APPLE__)
-  const struct timespec modified = info.st_mtimespec;
-#else
-  const struct timespec modified = info.st_mtim;
-#endif
-  return {info.st_dev, info.st_ino, info.st_size, modified.tv_sec, modified.tv_nsec};
+SharedCache<ModelKey, const Model>& models() {
+  // Leaked: destroying it at exit would race with threads that still hold models.
+  static SharedCache<ModelKey, const Model>& cache = *new SharedCache<ModelKey, const Model>;
+  return cache;
 }
 
-class ModelCache {
- public:
-  // Leaked: destroying it at exit would race with threads that still hold models.
-  static ModelCache& instance() {
-    static ModelCache* cache = new ModelCache;
-    return *cache;
-  }
-
-  std::shared_ptr<const Model> acquire(const std::string& path, int32_t n_gpu_layers, bool vocab_only) {
-    const FileId file = file_id(path);
-    if (vocab_only) {
-      if (std::shared_ptr<const Model> loaded = find_loaded(file)) return loaded;
-    }
-    const std::shared_ptr<Slot> slot = slot_for(Key{file, n_gpu_layers, vocab_only});
-    const std::lock_guard<std::mutex> lock(slot->mutex);
-    std::shared_ptr<const Model> model = slot->get();
-    if (model == nullptr) {
-      model = std::make_shared<const Model>(path, n_gpu_layers, vocab_only);
-      slot->set(model);
-    }
-    return model;
-  }
-
- private:
-  using Key = std::tuple<FileId, int32_t, bool>;  // file, GPU layers, vocabulary only
-
-  // One model, while it is loaded and while it is being loaded.
-  struct Slot {
-    std::mutex mutex;  // held while loading
-
-    // Its own lock, so that looking for a loaded model does not wait for one that loads.
-    std::mutex model_mutex;
-    std::weak_ptr<const Model> model;
-
-    void set(const std::shared_ptr<const Model>& loaded) {
-      const std::lock_guard<std::mutex> lock(model_mutex);
-      model = loaded;
-    }
-    std::shared_ptr<const Model> get() {
-      const std::lock_guard<std::mutex> lock(model_mutex);
-      return model.lock();
-    }
-  };
-
-  std::shared_ptr<Slot> slot_for(const Key& key) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (auto entry = slots_.begin(); entry != slots_.end();) {
-      // Nobody loads it (the table has the only reference) and nobody has it.
-      const bool dead = entry->second.use_count() == 1 && entry->second->get() == nullptr;
-      entry = dead ? slots_.erase(entry) : std::next(entry);
-    }
-    std::shared_ptr<Slot>& slot = slots_[key];
-    if (slot == nullptr) slot = std::make_shared<Slot>();
-    return slot;
-  }
-
-  std::shared_ptr<const Model> find_loaded(const FileId& file) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [key, slot] : slots_) {
-      if (std::get<0>(key) != file || std::get<2>(key)) continue;
-      if (std::shared_ptr<const Model> model = slot->get()) return model;
-    }
-    return nullptr;
-  }
-
-  std::mutex mutex_;
-  std::map<Key, std::shared_ptr<Slot>> slots_;
-};
+std::shared_ptr<const Model> acquire(const FileId& file, const std::string& path, int32_t n_gpu_layers,
+                                     bool vocab_only) {
+  return models().acquire(ModelKey{file, n_gpu_layers, vocab_only},
+                          [&] { return std::make_shared<const Model>(path, n_gpu_layers, vocab_only); });
+}
 
 }  // namespace
 
@@ -148,11 +73,14 @@ Model::Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only)
 }
 
 std::shared_ptr<const Model> acquire_model(const std::string& path, int32_t n_gpu_layers) {
-  return ModelCache::instance().acquire(path, n_gpu_layers, /*vocab_only=*/false);
+  return acquire(file_id(path), path, n_gpu_layers, /*vocab_only=*/false);
 }
 
 std::shared_ptr<const Model> acquire_vocabulary(const std::string& path) {
-  return ModelCache::instance().acquire(path, /*n_gpu_layers=*/0, /*vocab_only=*/true);
+  const FileId file = file_id(path);
+  const auto has_all = [&](const ModelKey& key) { return std::get<0>(key) == file && !std::get<2>(key); };
+  if (std::shared_ptr<const Model> loaded = models().find(has_all)) return loaded;
+  return acquire(file, path, /*n_gpu_layers=*/0, /*vocab_only=*/true);
 }
 
 }  // namespace eliza::llama_cpp

@@ -1,39 +1,23 @@
 #include "native/backends/llama_cpp/session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "native/backends/llama_cpp/tokenizer.h"
 #include "native/base/cpu-topology.h"
 #include "native/base/error.h"
+#include "native/base/stopwatch.h"
+#include "native/text/context-size.h"
 
 namespace eliza::llama_cpp {
 namespace {
 
-// Adds the time until its end to *milliseconds.
-class Stopwatch {
- public:
-  explicit Stopwatch(double* milliseconds) : milliseconds_(milliseconds) {}
-  ~Stopwatch() {
-    *milliseconds_ += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  double* milliseconds_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
 Context::Options context_options(const Model& model, const eliza_llm_stream_config_t& config,
                                  int32_t manifest_context_size) {
-  int32_t config_size = 0;
-#if ELIZA_INFERENCE_ABI_VERSION >= 15
-  config_size = config.context_size;
-#endif
   Context::Options options;
   options.threads = default_threads();
   options.cache_types = cache_types(model, config.cache_type_k, config.cache_type_v);
-  options.capacity = context_size(model, config_size, manifest_context_size, options.cache_types);
+  options.capacity = context_size(model, context_size_of(config), manifest_context_size, options.cache_types);
   return options;
 }
 
