@@ -69,6 +69,8 @@ struct LlmBackendFactory {
   virtual bool can_serve(const char* bundle_dir) const = 0;
   // Higher wins; llama.cpp is 0. May depend on the device found, so it is asked only where available said yes.
   virtual int preference_rank() const { return 0; }
+  // The same for a bundle that can_serve said yes to, where what runs it depends on the model, too.
+  virtual int preference_rank_for(const char* /*bundle_dir*/) const { return preference_rank(); }
   // Whether this runtime can honour what the config asks for where it would change the answer's form (a grammar, a
   // drafter). On false, *why says which option, and may not be null.
   virtual bool can_honour(const eliza_llm_stream_config_t* config, std::string* why) const;

@@ -208,7 +208,11 @@ class Selector {
         }
       }
       int rank = 0;
-      const auto ask_rank = [&] { return rank = factory.preference_rank(), true; };
+      const auto ask_rank = [&] {
+        rank = row->can_serve.value_or(false) ? factory.preference_rank_for(request_.bundle.directory.c_str())
+                                              : factory.preference_rank();
+        return true;
+      };
       if (ask("preference_rank", ask_rank, &row->reason)) row->rank = rank;
     }
     if (row->reason.empty()) row->reason = explanation(*row);
