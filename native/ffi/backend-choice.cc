@@ -109,4 +109,12 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& bundle_dir) {
   return tokenizer;
 }
 
+void require_llama_cpp(const std::string& bundle_dir, const char* what) {
+  if (has_gguf(bundle_dir)) return;
+  LlmBackendFactory* const factory = select(bundle_dir, nullptr);
+  if (factory == nullptr) return;  // llama.cpp says what it lacks
+  throw Error(ELIZA_ERR_NOT_IMPLEMENTED, std::string(factory->name()) + ", which serves the bundle \"" + bundle_dir +
+                                             "\", has no " + what + "; llama.cpp has, with a text/*.gguf");
+}
+
 }  // namespace eliza

@@ -24,4 +24,8 @@ OpenedSession open_session(EliInferenceContext* handle, Context& context, const 
 // vocabulary, and this is the cheap way to it), else that of the backend chosen for it. Throws Error.
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& bundle_dir);
 
+// Throws Error(ELIZA_ERR_NOT_IMPLEMENTED) where the bundle is one for another backend than llama.cpp, the only one that
+// has `what`: "embeddings".
+void require_llama_cpp(const std::string& bundle_dir, const char* what);
+
 }  // namespace eliza

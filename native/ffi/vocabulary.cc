@@ -10,6 +10,7 @@
 #include "native/backends/llama_cpp/llama-cpp.h"
 #include "native/base/error.h"
 #include "native/ffi/arguments.h"
+#include "native/ffi/backend-choice.h"
 #include "native/ffi/context.h"
 #include "native/ffi/entry.h"
 #include "native/ffi/features.h"
@@ -91,6 +92,7 @@ int eliza_inference_embed(EliInferenceContext* context, const char* text, size_t
     eliza::require_array(text, text_len, "text", "text_len");
     eliza::require(out_dim, "out_dim");
     eliza::require_array(out, out_cap, "out", "out_cap");
+    eliza::require_llama_cpp(pin->bundle_dir(), "embeddings");
     const std::vector<float> embedding = pin->llama_cpp().embed(std::string_view(text, text_len), pooling);
     *out_dim = static_cast<int>(embedding.size());
     if (embedding.size() > out_cap) {
@@ -116,6 +118,7 @@ int eliza_inference_llm_eot_score(EliInferenceContext* context, const int32_t* t
     eliza::require(out_probability, "out_probability");
     eliza::require(out_top_token, "out_top_token");
     eliza::require(out_top_probability, "out_top_probability");
+    eliza::require_llama_cpp(pin->bundle_dir(), "end-of-turn scores");
     const eliza::llama_cpp::TurnScore score = pin->llama_cpp().eot_score(token_ids, num_tokens, target_token);
     *out_probability = score.target_probability;
     *out_top_token = score.top_token;
