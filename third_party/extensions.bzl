@@ -9,6 +9,7 @@ To take another version, change it here and put in the sha256 of the file that
 longer applies is named by Bazel; patches are `git diff` output under a paragraph that says why.
 """
 
+load("@bazel_tools//tools/build_defs/repo:http.bzl", "http_archive")
 load(":npm.bzl", "npm_modules")
 load(":pypi.bzl", "pypi_archive", "pypi_wheels")
 load(":pypi_compiled.bzl", "pypi_compiled_wheels")
@@ -51,6 +52,30 @@ def _third_party_impl(mctx):
             sha256 = sha256,
             version = "0.32.4",
         )
+
+    # LiteRT-LM's shared library, for the tests: what is shipped opens it at run time, and neither links nor brings it.
+    # Not newer: 0.19 keeps the names of its functions and changes their arguments. Apache-2.0.
+    for name, platform, sha256 in [
+        ("litert_lm_linux_arm64", "manylinux_2_27_aarch64", "9c0e02bf7596693d9adbf6bfbb1bf08ae60c61abf9fa22dff19e5afe6af276f2"),
+        ("litert_lm_linux_x86_64", "manylinux_2_27_x86_64", "b2fe9b9a87afe991a7b0d29615b0bfc3d41c7a0ac28e9c54436676482bca2e5b"),
+        ("litert_lm_macos_arm64", "macosx_12_0_arm64", "e599ccc4943b1b1c8a49b1de9e524fa2dac4ae23ddf166f42d79a48b3a4b55cb"),
+    ]:
+        pypi_archive(
+            name = name,
+            build_file = "//third_party/litert_lm:litert_lm_wheel.BUILD.bazel",
+            package = "litert-lm-api",
+            platform = platform,
+            sha256 = sha256,
+            version = "0.18.1",
+        )
+
+    # The same for Android, which PyPI does not have: the release's own archive. Declared, and tried on no device.
+    http_archive(
+        name = "litert_lm_android_arm64",
+        build_file = "//third_party/litert_lm:litert_lm_android.BUILD.bazel",
+        sha256 = "f0f3ae7b5730af783d1f018f7ad9a8de20c25fedf01af4e35fc11d4382246f7d",
+        url = "https://github.com/google-ai-edge/LiteRT-LM/releases/download/v0.16.0/litert_lm_c_api-0.1.0.zip",
+    )
 
     # SmolLM2-135M-Instruct in 98 MB, with its chat template. Apache-2.0.
     pypi_archive(
