@@ -19,6 +19,8 @@ SUFFIX = "dylib" if sys.platform == "darwin" else "so"
 DEFAULT = runfile(f"libelizainference.{SUFFIX}")
 GATES_ON = runfile(f"elizainference_gates_on/libelizainference.{SUFFIX}")
 
+LITERTLM = models.bundle("tiny_gemma3_litertlm") / "text" / "tiny_gemma3.litertlm"
+
 # {name: what its code is called in a symbol}
 BACKENDS = {"litert-lm": "eliza::litert_lm::", "mlx-coreml": "eliza::mlx::"}
 
@@ -127,10 +129,10 @@ def test_backends_behind_gates_recognise_their_models(tmp_path):
     (text / "mlx-model").mkdir(parents=True)
     (text / "mlx-model" / "config.json").write_text("{}")
     (text / "mlx-model" / "model.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}")
-    (text / "model.litertlm").write_bytes(b"LITERTLM" + bytes(64))
+    (text / "model.litertlm").symlink_to(LITERTLM)
     result, rows = report(GATES_ON, tmp_path)
     assert [rows[name]["can_serve"] for name in ["llama.cpp", *BACKENDS]] == [False, True, True]
-    assert "no LiteRT-LM runtime" in rows["litert-lm"]["reason"]
+    assert "LiteRT-LM's library was looked for in vain" in rows["litert-lm"]["reason"]
     assert "there is no Metal device on this host" in rows["mlx-coreml"]["reason"]
 
 
@@ -179,10 +181,9 @@ def test_a_hard_select_of_what_cannot_serve_fails_to_open(backend):
 @isolated
 def test_a_hard_select_of_what_is_not_available_fails_to_open(tmp_path):
     (tmp_path / "text").mkdir()
-    (tmp_path / "text" / "model.litertlm").write_bytes(b"LITERTLM" + bytes(64))
+    (tmp_path / "text" / "model.litertlm").symlink_to(LITERTLM)
     message = open_error(GATES_ON, tmp_path, "litert-lm")
-    assert "litert-lm is not available: " in message
-    assert "no LiteRT-LM runtime" in message
+    assert "litert-lm is not available: LiteRT-LM's library was looked for in vain" in message
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="reads /proc/self/maps")

@@ -1,7 +1,5 @@
-// LiteRT-LM behind the seam: text/*.litertlm, on Android NPUs first.
-//
-// This version recognises such models and says what a bundle lacks. It has no runtime to run them with: it is never
-// available, so a selection passes it over, and naming it in ELIZA_LLM_BACKEND is an error that says so.
+// LiteRT-LM behind the seam: text/*.litertlm, on Android NPUs first. The runtime is a shared library that is looked for
+// at run time (library.h), and docs/litert_lm.md is about all of it.
 #pragma once
 
 #include "native/seam/llm-backend.h"
