@@ -3,6 +3,7 @@ is produced here is in the document."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pty
 import subprocess
@@ -22,6 +23,8 @@ from tests.support import abi, models
 from tests.support.runfile import runfile
 
 CYCLE = "tiny_llama_cycle"
+LITERT_FAKES = ["fake", "fake_newer", "fake_older", "fake_incomplete"]
+LITERTLM = models.bundle("tiny_gemma3_litertlm") / "text" / "tiny_gemma3.litertlm"
 DOCUMENT = runfile("docs/troubleshooting.md").read_text()
 
 
@@ -142,7 +145,7 @@ def the_bundle(folder: Path, _) -> Iterator[str]:
 
 
 def choosing_the_backend(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    both = _bundle(folder / "both", m_gguf=models.text_model(CYCLE).read_bytes(), m_litertlm=b"LITERTLM")
+    both = _bundle(folder / "both", m_gguf=models.text_model(CYCLE).read_bytes(), m_litertlm=LITERTLM.read_bytes())
     gates_on = abi.Library(runfile(os.environ["LIBRARY_GATES_ON"]))
     monkeypatch.setenv("ELIZA_LLM_BACKEND", "lama.cpp")
     yield _open_error(both)
@@ -180,6 +183,66 @@ def opening_a_stream(_, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         handle = context.handle
     yield _error(abi.load().call, "llm_stream_open", handle, byref(abi.config()))
     yield _error(abi.load().call, "llm_stream_open", None, byref(abi.config()))
+
+
+def litert_lm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """With a library that only looks like LiteRT-LM: it fails as it is told."""
+    library = abi.Library(runfile(os.environ["LIBRARY_LITERT"]))
+    bundle = _bundle(folder / "model", m_litertlm=LITERTLM.read_bytes())
+    fake_path = {name: str(runfile(f"tests/litert_lm/lib{name}.so")) for name in LITERT_FAKES}
+    silent_decode, endless_decode, failing_decode, _, failing_prefill = range(1, 6)
+
+    def open_error(bundle: Path, **fields) -> str:
+        with abi.Context(bundle, library) as context:
+            return _error(context.open, **fields)
+
+    monkeypatch.setenv("ELIZA_LLM_BACKEND", "litert-lm")
+    monkeypatch.setenv("ELIZA_LITERT_TIMEOUT", "1")
+    for path in ("/nowhere/liblitert-lm.so", *(fake_path[name] for name in LITERT_FAKES[1:])):
+        monkeypatch.setenv("ELIZA_LITERT_LM_LIBRARY", path)
+        yield open_error(bundle)
+    monkeypatch.setenv("ELIZA_LITERT_LM_LIBRARY", fake_path["fake"])
+    for accelerator in ("auto", "npu", "tpu", "cpu"):
+        monkeypatch.setenv("ELIZA_LITERT_ACCELERATOR", accelerator)
+        if accelerator != "cpu":
+            yield open_error(bundle)
+    for name, data in {
+        "page": b"<html>404 Not Found</html>",
+        "part": LITERTLM.read_bytes()[:-100_000],
+        "old": b"LITERTLM" + bytes(100),
+        "long": b"LITERTLM\1\0\0\0" + b"\xff" * 100,
+        "damaged": b"LITERTLM\1\0\0\0" + bytes(12) + b"\0\1\0\0\0\0\0\0" + b"\xff" * 300,
+        "other": b"LITERTLM\1\0\0\0" + bytes(12) + b"\0\1\0\0\0\0\0\0" + bytes(300),
+    }.items():
+        yield open_error(_bundle(folder / name, m_litertlm=data))
+    yield open_error(bundle, gbnf_grammar='root ::= "a"')
+    yield open_error(bundle, draft_max=4, mtp_drafter_path="mtp/drafter.gguf")
+    with monkeypatch.context() as scope:
+        scope.setenv("ELIZA_LITERT_TIMEOUT", "soon")
+        yield open_error(bundle)
+
+    behave = ctypes.CDLL(fake_path["fake"]).fake_behave
+    with abi.Context(bundle, library) as context, context.open() as stream, context.open() as other:
+        behave(failing_prefill)
+        yield _error(stream.prefill, context.tokenize("abc"))
+        behave(silent_decode)
+        stream.prefill(context.tokenize("abc"))
+        yield _error(stream.prefill, context.tokenize("abc"))
+        yield _error(stream.next)
+        behave(failing_decode)
+        stream.reset()
+        stream.prefill(context.tokenize("abc"))
+        stream.next()
+        yield _error(stream.next)
+        behave(endless_decode)
+        stream.reset()
+        stream.prefill(context.tokenize("abc"))
+        stream.next()
+        yield _error(other.prefill, context.tokenize("abc"))
+        yield _error(_embed, context)
+        numbers = [c_float(), c_int(), c_float()]
+        tokens = (c_int * 1)(97)
+        yield _error(library.call, "llm_eot_score", context.handle, tokens, 1, 1, *map(byref, numbers))
 
 
 def prompts_and_tokens(folder: Path, _) -> Iterator[str]:
@@ -288,6 +351,7 @@ PRODUCERS = {
     "The bundle": the_bundle,
     "Choosing the backend": choosing_the_backend,
     "Opening a stream": opening_a_stream,
+    "LiteRT-LM": litert_lm,
     "Prompts and tokens": prompts_and_tokens,
     "Python and `eliza`": python_and_eliza,
 }
