@@ -18,7 +18,8 @@ import argparse
 from random import Random
 
 from tests.models import vocabulary
-from tests.models.gguf_writer import F32, STRING, U32, GgufWriter
+from tests.models.decoder import decoder
+from tests.models.gguf_writer import U32, GgufWriter
 
 LETTERS = 56  # columns of a letter's embedding
 IS_A, IS_B, ALWAYS, SAW_A, SAW_B = range(LETTERS, LETTERS + 5)
@@ -39,19 +40,18 @@ def make(architecture: str) -> GgufWriter:
     """The model that the command's option of the same name describes."""
     gemma = architecture == "gemma3"
     layers = 2 if gemma else 1
-    file = GgufWriter(architecture)
-    file.add("general.name", STRING, f"tiny-{architecture}-recall")
-    file.add("general.file_type", U32, 0)
-    file.add(".context_length", U32, 4096)
-    file.add(".embedding_length", U32, WIDTH)
-    file.add(".block_count", U32, layers)
-    file.add(".feed_forward_length", U32, FEED_FORWARD)
-    file.add(".attention.head_count", U32, 1)
-    file.add(".attention.head_count_kv", U32, 1)
-    file.add(".attention.key_length", U32, HEAD_SIZE)
-    file.add(".attention.value_length", U32, HEAD_SIZE)
-    file.add(".attention.layer_norm_rms_epsilon", F32, 1e-5)
-    file.add(".rope.freq_base", F32, 1e6)
+    file = decoder(
+        architecture,
+        "recall",
+        context=4096,
+        width=WIDTH,
+        layers=layers,
+        feed_forward=FEED_FORWARD,
+        heads=1,
+        kv_heads=1,
+        head_size=HEAD_SIZE,
+        rope_base=1e6,
+    )
     if gemma:
         file.add(".attention.sliding_window", U32, WINDOW)
         file.add(".attention.sliding_window_pattern", U32, 2)  # the first layer has it, the second has not

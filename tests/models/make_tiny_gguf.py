@@ -15,7 +15,8 @@ import math
 from random import Random
 
 from tests.models import vocabulary
-from tests.models.gguf_writer import F32, STRING, U32, GgufWriter
+from tests.models.decoder import decoder
+from tests.models.gguf_writer import U32, GgufWriter
 
 WIDTH, FEED_FORWARD, HEADS, KV_HEADS = 64, 128, 2, 1
 HEAD_SIZE = 32  # a multiple of 32, so that quantised KV caches work
@@ -24,19 +25,19 @@ HEAD_SIZE = 32  # a multiple of 32, so that quantised KV caches work
 def make(architecture: str, mode: str, walk: list[str], half: bool, layers: int, context: int, seed: int) -> GgufWriter:
     """The model that the command's options of the same names describe."""
     random = Random(seed)
-    file = GgufWriter(architecture, half)
-    file.add("general.name", STRING, f"tiny-{architecture}-{mode}")
-    file.add("general.file_type", U32, 1 if half else 0)
-    file.add(".context_length", U32, context)
-    file.add(".embedding_length", U32, WIDTH)
-    file.add(".block_count", U32, layers)
-    file.add(".feed_forward_length", U32, FEED_FORWARD)
-    file.add(".attention.head_count", U32, HEADS)
-    file.add(".attention.head_count_kv", U32, KV_HEADS)
-    file.add(".attention.key_length", U32, HEAD_SIZE)
-    file.add(".attention.value_length", U32, HEAD_SIZE)
-    file.add(".attention.layer_norm_rms_epsilon", F32, 1e-5)
-    file.add(".rope.freq_base", F32, 10000.0)
+    file = decoder(
+        architecture,
+        mode,
+        context=context,
+        width=WIDTH,
+        layers=layers,
+        feed_forward=FEED_FORWARD,
+        heads=HEADS,
+        kv_heads=KV_HEADS,
+        head_size=HEAD_SIZE,
+        rope_base=10000.0,
+        half=half,
+    )
     if architecture == "llama":
         file.add(".rope.dimension_count", U32, HEAD_SIZE)
     else:
