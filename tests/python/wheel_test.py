@@ -26,7 +26,7 @@ from tests.support.runfile import runfile
 BUDGET = 5_000_000
 
 ALLOWED = re.compile(
-    r"elizainference/(cli/)?_?_?\w+\.py"
+    r"elizainference/((cli|convert)/)?\w+\.py"
     r"|elizainference/(_native\.pyi|py\.typed|libelizainference\.so)"
     rf"|elizainference/_native\.cpython-{sys.version_info.major}{sys.version_info.minor}-x86_64-linux-gnu\.so"
     r"|elizainference-[\d.]+\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)"
