@@ -10,6 +10,7 @@ longer applies is named by Bazel; patches are `git diff` output under a paragrap
 """
 
 load("@bazel_tools//tools/build_defs/repo:http.bzl", "http_archive")
+load("//third_party/cuda:toolkit.bzl", "cuda_toolkit")
 load(":npm.bzl", "npm_modules")
 load(":pypi.bzl", "pypi_archive", "pypi_wheels")
 load(":pypi_compiled.bzl", "pypi_compiled_wheels")
@@ -29,6 +30,7 @@ def _third_party_impl(mctx):
             "//third_party/llama_cpp/patches:0005-grammars-of-strangers.patch",
             "//third_party/llama_cpp/patches:0006-json-schemas-of-strangers.patch",
             "//third_party/llama_cpp/patches:0007-json-is-destroyed-without-memory.patch",
+            "//third_party/llama_cpp/patches:0008-cuda-log-instead-of-stdio.patch",
         ],
         sdist = True,
         sha256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e",
@@ -75,6 +77,12 @@ def _third_party_impl(mctx):
         build_file = "//third_party/litert_lm:litert_lm_android.BUILD.bazel",
         sha256 = "f0f3ae7b5730af783d1f018f7ad9a8de20c25fedf01af4e35fc11d4382246f7d",
         url = "https://github.com/google-ai-edge/LiteRT-LM/releases/download/v0.16.0/litert_lm_c_api-0.1.0.zip",
+    )
+
+    # nvcc, its headers and the static CUDA runtime. NVIDIA's licence: the runtime alone is linked.
+    cuda_toolkit(
+        name = "cuda_toolkit",
+        build_file = "//third_party/cuda:toolkit.BUILD.bazel",
     )
 
     # SmolLM2-135M-Instruct in 98 MB, with its chat template. Apache-2.0.

@@ -59,7 +59,7 @@ def _advice(said):
         return "The index that pip uses does not offer this version. `python3 -m pip config list` and the PIP_* variables show which index that is."
     return "pip could not reach its index. Check the network and `python3 -m pip config list`; the same command line works outside Bazel."
 
-def _pip_download(rctx, what, requirements, arguments):
+def pip_download(rctx, what, requirements, arguments):
     """Downloads what a requirements file pins.
 
     Args:
@@ -98,7 +98,17 @@ def _pip_download(rctx, what, requirements, arguments):
         ]))
     return rctx.path("download").readdir()
 
-def _unpack(rctx, archive, output = "", strip_prefix = "", moves = {}):
+def unpack(rctx, archive, output = "", strip_prefix = "", moves = {}):
+    """Unpacks a wheel or a source archive.
+
+    Args:
+      rctx: the repository_ctx.
+      archive: path of the file.
+      output: the folder to unpack into.
+      strip_prefix: the folder of the archive to unpack; what is outside is left out.
+      moves: {path in the archive: path in `output`}.
+    """
+
     # A wheel is a zip file, but Bazel goes by the file's name.
     is_wheel = archive.basename.endswith(".whl")
     if is_wheel:
@@ -143,8 +153,8 @@ def _pypi_archive_impl(rctx):
         arguments += ["--abi", attr.abi]
 
     rctx.file("requirements.txt", "%s==%s --hash=sha256:%s\n" % (attr.package, attr.version, sha256))
-    files = _pip_download(rctx, what, "requirements.txt", arguments)
-    _unpack(rctx, files[0], strip_prefix = attr.strip_prefix, moves = attr.moves)
+    files = pip_download(rctx, what, "requirements.txt", arguments)
+    unpack(rctx, files[0], strip_prefix = attr.strip_prefix, moves = attr.moves)
     rctx.delete("download")
     rctx.delete("requirements.txt")
 
@@ -228,7 +238,7 @@ def _pypi_wheels_impl(rctx):
     rctx.watch(requirements)
 
     # The target is named in full so that every host fetches the same files, those of the hashes.
-    wheels = _pip_download(rctx, "the packages of " + requirements.basename, requirements, [
+    wheels = pip_download(rctx, "the packages of " + requirements.basename, requirements, [
         "--only-binary=:all:",
         "--platform=manylinux2014_x86_64",
         "--implementation=cp",
@@ -238,7 +248,7 @@ def _pypi_wheels_impl(rctx):
     build = ['load("@rules_python//python:defs.bzl", "py_library")\n']
     for wheel in sorted(wheels, key = lambda path: path.basename):
         name = wheel.basename.split("-")[0].lower()
-        _unpack(rctx, wheel, output = name)
+        unpack(rctx, wheel, output = name)
         build.append(_PY_LIBRARY.format(name = name))
     rctx.delete("download")
     rctx.file("BUILD.bazel", "".join(build))
