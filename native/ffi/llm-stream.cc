@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "native/backends/llama_cpp/llama-cpp.h"
 #include "native/base/error.h"
 #include "native/ffi/arguments.h"
 #include "native/ffi/backend-choice.h"
@@ -157,7 +158,7 @@ int eliza_inference_llm_backend_report(EliInferenceContext* context, char** out_
     eliza::ContextPin pin(context);
     eliza::require(out_json, "out_json");
     llm_backend_register_builtins();
-    *out_json = eliza::new_text(eliza::backend_report(pin->bundle_dir()));
+    *out_json = eliza::new_text(eliza::backend_report(pin->bundle_dir(), eliza::llama_cpp::gpu_facts));
     return ELIZA_OK;
   });
 }

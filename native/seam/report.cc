@@ -16,9 +16,7 @@ Json json_or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-}  // namespace
-
-std::string decision_to_json(const SelectionRequest& request, const Decision& decision) {
+Json decision_json(const SelectionRequest& request, const Decision& decision) {
   Json chosen = nullptr;
   Json backends = Json::array();
   for (const BackendRow& row : decision.backends) {
@@ -32,19 +30,37 @@ std::string decision_to_json(const SelectionRequest& request, const Decision& de
                         {"reason", row.reason}});
   }
   const bool failed = decision.outcome == Decision::Outcome::kError;
-  const Json report = {{"env", {{"name", kBackendVariable}, {"value", json_or_null(request.env_value)}}},
-                       {"bundle", request.bundle.directory},
-                       {"chosen", std::move(chosen)},
-                       {"error", failed ? Json(decision.error) : Json(nullptr)},
-                       {"backends", std::move(backends)}};
-  // Paths and the variable may hold bytes that are not UTF-8, which JSON cannot: those become U+FFFD.
+  return {{"env", {{"name", kBackendVariable}, {"value", json_or_null(request.env_value)}}},
+          {"bundle", request.bundle.directory},
+          {"chosen", std::move(chosen)},
+          {"error", failed ? Json(decision.error) : Json(nullptr)},
+          {"backends", std::move(backends)}};
+}
+
+Json gpu_json(const GpuFacts& facts) {
+  return {{"devices", facts.devices}, {"reason", facts.devices.empty() ? Json(facts.reason) : Json(nullptr)}};
+}
+
+// Paths and the variable may hold bytes that are not UTF-8, which JSON cannot: those become U+FFFD.
+std::string to_text(const Json& report) {
   constexpr int kCompact = -1;
   return report.dump(kCompact, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
-std::string backend_report(const std::string& bundle_dir) {
+}  // namespace
+
+std::string decision_to_json(const SelectionRequest& request, const Decision& decision) {
+  return to_text(decision_json(request, decision));
+}
+
+std::string backend_report(const std::string& bundle_dir, const std::function<GpuFacts()>& gpus) {
   const SelectionRequest request = request_for_bundle(bundle_dir, nullptr, Ask::kReport);
-  return decision_to_json(request, decide(request));
+  const Decision decision = decide(request);
+  Json report = decision_json(request, decision);
+  // Whoever names another backend wants no device of llama.cpp's woken.
+  const bool another_is_named = !request.env_value.value_or("").empty() && !decision.backends.front().chosen;
+  report["gpu"] = gpus && !another_is_named ? gpu_json(gpus()) : Json(nullptr);
+  return to_text(report);
 }
 
 }  // namespace eliza

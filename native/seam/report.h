@@ -15,23 +15,29 @@
 //         "chosen": false,
 //         "reason": "…"                   why chosen, or why not; never empty
 //       }
-//     ]
+//     ],
+//     "gpu": {                            what n_gpu_layers of a stream on llama.cpp can reach; null: not looked at,
+//       "devices": [],                    because ELIZA_LLM_BACKEND names another backend
+//       "reason": "…"                     why there is none; null where there is one
+//     }
 //   }
 //
 // These keys stay; more may come.
 #pragma once
 
+#include <functional>
 #include <string>
 
+#include "native/seam/gpu-facts.h"
 #include "native/seam/selector.h"
 
 namespace eliza {
 
-// The report on the selection for `bundle_dir` as things are now. Asks every backend, unless ELIZA_LLM_BACKEND names
-// one. A bundle that cannot be read is an "error" in the report and throws nothing.
-std::string backend_report(const std::string& bundle_dir);
+// The report on the selection for `bundle_dir` as things are now. Asks every backend, and `gpus`, unless
+// ELIZA_LLM_BACKEND names one. A bundle that cannot be read is an "error" in the report and throws nothing.
+std::string backend_report(const std::string& bundle_dir, const std::function<GpuFacts()>& gpus = {});
 
-// The same of any decision and the request it answers.
+// The same of any decision and the request it answers, without "gpu".
 std::string decision_to_json(const SelectionRequest& request, const Decision& decision);
 
 }  // namespace eliza

@@ -19,6 +19,7 @@ TurnScore Engine::eot_score(const int32_t*, size_t, int32_t) { not_there(); }
 void Engine::set_verifier_callback(eliza_verifier_callback_t, void*) {}
 
 void check_host_cpu() {}
+GpuFacts gpu_facts() { return {{}, "llama.cpp is not in this library for tests"}; }
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string&) { not_there(); }
 std::string json_schema_to_gbnf(const std::string&) { not_there(); }
 

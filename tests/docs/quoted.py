@@ -19,6 +19,7 @@ NOT_PRODUCED = {
     "is compiled for the SoC …, and this device has …",
     "no GPU: none of its driver's libraries opens",
     "LiteRT-LM cannot load the model file … on the … (…)",
+    "the model file … does not fit …",
     "This is a fault of eliza's own: please report it",
 }
 

@@ -262,6 +262,21 @@ def test_report(fake, context):
     assert {"llama.cpp", "fake", "litert-lm", "mlx-coreml"} == {backend["name"] for backend in report["backends"]}
 
 
+def test_report_on_gpus(fake, context, monkeypatch):
+    """Whoever names another backend wants no device of llama.cpp's woken."""
+
+    def gpu():
+        return json.loads(fake.library.call_for_string("llm_backend_report", context.handle))["gpu"]
+
+    found = gpu()
+    assert found["devices"] == []
+    assert "no code for GPUs" in found["reason"] and "--config=linux_cuda" in found["reason"]
+    monkeypatch.setenv("ELIZA_LLM_BACKEND", "llama.cpp")
+    assert gpu() == found
+    monkeypatch.setenv("ELIZA_LLM_BACKEND", "fake")
+    assert gpu() is None
+
+
 def test_the_verifier_callback_is_taken_and_given_back(fake, context):
     callback = abi.VerifierCallback(lambda event, user_data: None)
     assert fake.library.call("set_verifier_callback", context.handle, callback, None) == abi.OK

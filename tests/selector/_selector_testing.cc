@@ -234,7 +234,9 @@ PYBIND11_MODULE(_selector_testing, module) {
              ReleaseGil());
   module.def("select_backend_without_out_error",
              [](const std::string& bundle_dir) { return llm_backend_select(bundle_dir.c_str(), nullptr, nullptr); });
-  module.def("backend_report", &eliza::backend_report, py::arg("bundle_dir"), ReleaseGil());
+  module.def(
+      "backend_report", [](const std::string& bundle_dir) { return eliza::backend_report(bundle_dir); },
+      py::arg("bundle_dir"), ReleaseGil());
 
   // The defaults of the interface.
   module.def("save_slot_default", [] { return call_slot_function(&LlmBackendSession::save_slot); });

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "native/backends/llama_cpp/embedder.h"
+#include "native/backends/llama_cpp/gpu.h"
 #include "native/backends/llama_cpp/session.h"
 #include "native/backends/llama_cpp/tokenizer.h"
 #include "native/backends/llama_cpp/turn-scorer.h"
@@ -16,7 +17,10 @@
 namespace eliza::llama_cpp {
 namespace {
 
-constexpr int32_t kNoGpuLayers = 0;  // no GPU backend is compiled in
+constexpr int32_t kNoGpuLayers = 0;
+
+// 0 where there is no GPU, so that all who ask in vain share one copy of the weights. Nobody else wakes one.
+int32_t usable_gpu_layers(int32_t asked) { return asked == 0 || gpus().devices.empty() ? kNoGpuLayers : asked; }
 
 Artifact text_artifact(const std::string& bundle_dir) {
   const std::optional<Artifact> artifact = Bundle::open(bundle_dir).text_artifact(RuntimeClass::kLlamaCpp);
@@ -35,6 +39,15 @@ void check_host_cpu() {
   throw Error(ELIZA_ERR_NOT_IMPLEMENTED, "this CPU has no " + missing +
                                              ", which this build of the library needs; take one that was built with "
                                              "--//platforms:cpu_level=baseline");
+}
+
+GpuFacts gpu_facts() {
+  const std::string missing = missing_cpu_features();
+  if (!missing.empty()) return {{}, "this CPU has no " + missing + ", which this build of the library needs"};
+  GpuFacts facts;
+  for (const ggml_backend_dev_t device : gpus().devices) facts.devices.push_back(device_name(device));
+  facts.reason = gpus().reason;
+  return facts;
 }
 
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& bundle_dir) {
@@ -57,7 +70,8 @@ Engine::~Engine() = default;
 std::unique_ptr<LlmBackendSession> Engine::open(const eliza_llm_stream_config_t& config) {
   check_host_cpu();
   const Artifact artifact = text_artifact(bundle_dir_);
-  return std::make_unique<Session>(acquire_model(artifact.path, kNoGpuLayers), config, artifact.context_size,
+  return std::make_unique<Session>(acquire_model(artifact.path, usable_gpu_layers(config.n_gpu_layers)), config,
+                                   artifact.context_size,
                                    SessionServices{bundle_dir_, parts_->warm_cache, parts_->verifier});
 }
 

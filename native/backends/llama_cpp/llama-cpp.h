@@ -10,6 +10,7 @@
 
 #include "native/backends/llama_cpp/turn-score.h"
 #include "native/include/eliza-inference-ffi.h"
+#include "native/seam/gpu-facts.h"
 #include "native/seam/llm-backend.h"
 #include "native/text/tokenizer.h"
 
@@ -18,6 +19,9 @@ namespace eliza::llama_cpp {
 // Throws Error(ELIZA_ERR_NOT_IMPLEMENTED) where this CPU lacks an instruction set the build needs; names it, and which
 // build to take instead.
 void check_host_cpu();
+
+// The GPUs that n_gpu_layers can name layers for on this host. Wakes them.
+GpuFacts gpu_facts();
 
 // The tokenizer of the bundle's text/*.gguf: the vocabulary of a loaded model, else one loaded without weights.
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& bundle_dir);

@@ -1,7 +1,9 @@
 #include "native/backends/llama_cpp/model-cache.h"
 
 #include <tuple>
+#include <vector>
 
+#include "native/backends/llama_cpp/gpu.h"
 #include "native/backends/llama_cpp/runtime.h"
 #include "native/base/error.h"
 #include "native/base/file-id.h"
@@ -51,9 +53,13 @@ Model::Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only)
     : path_(path), vocab_only_(vocab_only), header_(check_gguf(path)) {
   start_runtime();
   llama_model_params params = llama_model_default_params();
-  // An explicit list, here an empty one: by default llama.cpp would wake every device it was compiled for.
-  ggml_backend_dev_t no_devices[] = {nullptr};
-  params.devices = no_devices;
+  // An explicit list, and an empty one for who asks for no layers: by default llama.cpp would wake every device.
+  std::vector<ggml_backend_dev_t> devices;
+  if (n_gpu_layers != 0 && !vocab_only) devices = gpus().devices;
+  on_gpu_ = !devices.empty();
+  if (on_gpu_) device_ = device_names(devices);
+  devices.push_back(nullptr);
+  params.devices = devices.data();
   params.n_gpu_layers = n_gpu_layers;
   params.vocab_only = vocab_only;
   params.progress_callback = [](float, void*) { return true; };  // the default one prints dots to the log
@@ -61,7 +67,12 @@ Model::Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only)
   const CallScope scope;
   model_ = llama_model_load_from_file(path.c_str(), params);
   if (model_ == nullptr) {
-    throw Error(ELIZA_ERR_BUNDLE_INVALID, "llama.cpp cannot load the model file " + path + " (" + scope.reason() +
+    const std::string reason = scope.reason();
+    if (on_gpu_ && reason.find("alloc") != std::string::npos) {
+      throw Error(ELIZA_ERR_OOM,
+                  "the model file " + path + " does not fit " + device_ + " (" + reason + "); try fewer n_gpu_layers");
+    }
+    throw Error(ELIZA_ERR_BUNDLE_INVALID, "llama.cpp cannot load the model file " + path + " (" + reason +
                                               "). Download the model again, or take one that llama.cpp supports");
   }
   try {

@@ -13,7 +13,7 @@ namespace eliza::llama_cpp {
 // A loaded model. Immutable, so usable from any thread.
 class Model {
  public:
-  // Checks and loads the file. Throws Error.
+  // Checks and loads the file; with layers other than 0, onto the GPUs there are (gpu.h). Throws Error.
   Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only);
   ~Model() { llama_model_free(model_); }
   Model(const Model&) = delete;
@@ -24,11 +24,16 @@ class Model {
   const GgufHeader& header() const { return header_; }
   const std::string& path() const { return path_; }
   bool vocab_only() const { return vocab_only_; }
+  // Where its layers compute: the GPUs that hold some of them, else "cpu".
+  const std::string& device() const { return device_; }
+  bool on_gpu() const { return on_gpu_; }
 
  private:
   std::string path_;
   bool vocab_only_;
   GgufHeader header_;
+  std::string device_ = "cpu";
+  bool on_gpu_ = false;
   llama_model* model_ = nullptr;
 };
 

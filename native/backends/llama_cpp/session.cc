@@ -26,14 +26,16 @@ bool drafts(const eliza_llm_stream_config_t& config) {
 }
 
 // What was asked for, only tunes, and is not there.
-std::vector<std::string> ignored_options(const eliza_llm_stream_config_t& config) {
+std::vector<std::string> ignored_options(const eliza_llm_stream_config_t& config, const Model& model) {
   std::vector<std::string> ignored;
-  if (config.n_gpu_layers != 0) ignored.push_back("n_gpu_layers");
+  if (config.n_gpu_layers != 0 && !model.on_gpu()) ignored.push_back("n_gpu_layers");
   if (config.draft_max > 0 && !drafts(config)) ignored.push_back("draft_max");  // there is nothing to draft with
   return ignored;
 }
 
-std::shared_ptr<const Model> acquire_drafter(const eliza_llm_stream_config_t& config, const std::string& bundle_dir) {
+// On the GPU where the model that it drafts for is: an MTP drafter reads that one's KV cache.
+std::shared_ptr<const Model> acquire_drafter(const eliza_llm_stream_config_t& config, const std::string& bundle_dir,
+                                             const Model& model) {
   if (!drafts(config)) return nullptr;
   if (config.draft_max >= static_cast<int32_t>(kPrefillChunk)) {
     throw Error(ELIZA_ERR_INVALID_ARG, "draft_max is " + std::to_string(config.draft_max) + "; at most " +
@@ -42,7 +44,7 @@ std::shared_ptr<const Model> acquire_drafter(const eliza_llm_stream_config_t& co
   }
   const std::string path = config.mtp_drafter_path;
   const bool relative = path.front() != '/' && !bundle_dir.empty();
-  return acquire_model(relative ? bundle_dir + "/" + path : path, /*n_gpu_layers=*/0);
+  return acquire_model(relative ? bundle_dir + "/" + path : path, model.on_gpu() ? config.n_gpu_layers : 0);
 }
 
 }  // namespace
@@ -52,7 +54,7 @@ Session::Session(std::shared_ptr<const Model> model, const eliza_llm_stream_conf
     : model_(std::move(model)),
       max_tokens_(config.max_tokens),
       services_(std::move(services)),
-      ignored_options_(ignored_options(config)),
+      ignored_options_(ignored_options(config, *model_)),
       sampler_(model_->vocab(), sampling_settings(config), config.gbnf_grammar == nullptr ? "" : config.gbnf_grammar) {
   if (config.prompt_cache_key != nullptr && config.slot_id >= 0) {
     if (services_.warm_cache != nullptr) {
@@ -62,7 +64,7 @@ Session::Session(std::shared_ptr<const Model> model, const eliza_llm_stream_conf
     }
   }
   Context::Options options = context_options(*model_, config, manifest_context_size);
-  std::shared_ptr<const Model> drafter = acquire_drafter(config, services_.bundle_dir);
+  std::shared_ptr<const Model> drafter = acquire_drafter(config, services_.bundle_dir, *model_);
   if (drafter != nullptr) {
     draft_min_ = static_cast<size_t>(config.draft_min);
     draft_max_ = static_cast<size_t>(config.draft_max);
@@ -286,7 +288,7 @@ int Session::set_seed(uint64_t seed) {
 
 LlmSessionStats Session::stats() const {
   LlmSessionStats stats = counters_;
-  stats.device = "cpu";
+  stats.device = model_->device();
   stats.stop_reason = context_->cancelled() ? "cancelled" : stop_reason_name(stream_.stop_reason());
   stats.kv_used = warm_ ? 0 : static_cast<int64_t>(context_->tokens().size());
   stats.kv_capacity = static_cast<int64_t>(context_->capacity());
