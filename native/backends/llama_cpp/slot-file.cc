@@ -173,9 +173,11 @@ void write_slot_file(const std::string& path, const SlotIdentity& identity, cons
       fail("written");
     }
   }
+  const std::string directory_path = directory_of(path);
   if (!temporary.rename_to(path)) fail("put in its place");
+  // From here on the slot is saved, and nothing may fail.
   // So that the name, too, survives a power cut. Not every file system can; then the file is whole all the same.
-  const Descriptor directory(::open(directory_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor directory(::open(directory_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() >= 0) ::fsync(directory.get());
 }
 
