@@ -1,0 +1,231 @@
+// Threads that get into each other's way, on the whole C ABI: over the alphabet (//tests/alphabet), and over llama.cpp
+// with a tiny model.
+//
+//   races BUNDLE CANCELS CLOSES ROUNDS
+//
+// Prints what it did as JSON; ends with 1 and says why when a promise is broken. Meant to be built with
+// --config=tsan as well.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "native/include/eliza-inference-ffi.h"
+
+#ifdef ELIZA_RACES_ALPHABET
+#include "tests/alphabet/alphabet-backend.h"
+#endif
+
+namespace {
+
+void require(bool holds, const char* promise) {
+  if (holds) return;
+  std::fprintf(stderr, "broken: %s\n", promise);
+  std::exit(1);
+}
+
+// Busy for a random while, so that whatever follows comes at a random point of what another thread does.
+void wait_a_little(std::mt19937& random, unsigned most_microseconds) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(random() % most_microseconds);
+  while (std::chrono::steady_clock::now() < until) {
+  }
+}
+
+// A number that one thread raises and another waits for, asleep: a machine that is busy has no core for waiting.
+class Counter {
+ public:
+  void set(int value) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      value_ = value;
+    }
+    changed_.notify_all();
+  }
+  void wait_for(int least) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return value_ >= least; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int value_ = 0;
+};
+
+EliInferenceContext* create(const char* bundle) {
+  char* error = nullptr;
+  EliInferenceContext* const context = eliza_inference_create(bundle, &error);
+  require(context != nullptr, error);
+  return context;
+}
+
+EliLlmStream* open(EliInferenceContext* context) {
+  eliza_llm_stream_config_t config = ELIZA_LLM_STREAM_CONFIG_DEFAULT;
+  config.context_size = 256;
+  char* error = nullptr;
+  EliLlmStream* const stream = eliza_inference_llm_stream_open(context, &config, &error);
+  require(stream != nullptr, error);
+  return stream;
+}
+
+std::vector<int32_t> tokens_of(EliInferenceContext* context, const std::string& text) {
+  int* tokens = nullptr;
+  size_t count = 0;
+  require(eliza_inference_tokenize(context, text.data(), text.size(), 0, 0, &tokens, &count, nullptr) == ELIZA_OK,
+          "tokenize");
+  std::vector<int32_t> copy(tokens, tokens + count);
+  eliza_inference_free_tokens(tokens);
+  return copy;
+}
+
+int prefill(EliLlmStream* stream, const std::vector<int32_t>& tokens) {
+  return eliza_inference_llm_stream_prefill(stream, tokens.data(), tokens.size(), nullptr);
+}
+
+// One next; appends its text.
+int next(EliLlmStream* stream, std::string* text) {
+  int32_t tokens[4];
+  size_t count = 0;
+  char piece[64];
+  const int status =
+      eliza_inference_llm_stream_next(stream, tokens, 4, &count, piece, sizeof piece, nullptr, nullptr, nullptr);
+  if (status >= 0) *text += piece;
+  return status;
+}
+
+constexpr char kPrompt[] = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefg";
+constexpr char kAnswer[] = "hijklm";
+
+// What a cancel met, by round.
+struct Cancels {
+  Counter asked;  // rounds in which the cancel has returned
+  Counter ready;  // rounds after which the stream was found to be as new
+  std::atomic<unsigned> usual{100};  // microseconds that a prefill and some tokens take when nobody cancels
+  int in_prefill = 0;
+  int in_next = 0;
+};
+
+// Each round until the cancel: the call in flight, or the next one, is cancelled, and after a reset the stream is as
+// new.
+void be_cancelled(EliLlmStream* stream, const std::vector<int32_t>& prompt, int rounds, Cancels* cancels) {
+  for (int round = 1; round <= rounds; ++round) {
+    std::string text;
+    int status = prefill(stream, prompt);
+    int& met = status < 0 ? cancels->in_prefill : cancels->in_next;
+    while (status >= 0) status = next(stream, &text);
+    require(status == ELIZA_ERR_CANCELLED, "nothing fails but by the cancel");
+    ++met;
+    cancels->asked.wait_for(round);
+    require(next(stream, &text) == ELIZA_ERR_CANCELLED, "a cancel stays until the reset");
+    require(eliza_inference_llm_stream_reset(stream) == ELIZA_OK, "a reset after a cancel");
+
+    text.clear();
+    const auto start = std::chrono::steady_clock::now();
+    require(prefill(stream, prompt) == ELIZA_OK, "a prefill after the reset");
+    while (text.size() < sizeof kAnswer - 1) require(next(stream, &text) == 0, "a next after the reset");
+    const auto took = std::chrono::steady_clock::now() - start;
+    const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
+    cancels->usual = static_cast<unsigned>(std::clamp<int64_t>(microseconds, 50, 10'000));
+    require(text.compare(0, sizeof kAnswer - 1, kAnswer) == 0, "the text after a cancel and a reset");
+    require(eliza_inference_llm_stream_reset(stream) == ELIZA_OK, "a reset");
+    cancels->ready.set(round);
+  }
+}
+
+void cancel(EliInferenceContext* context, int rounds, Cancels* cancels) {
+  EliLlmStream* const stream = open(context);
+  std::thread worker(be_cancelled, stream, tokens_of(context, kPrompt), rounds, cancels);
+  std::mt19937 random(1);
+  for (int round = 1; round <= rounds; ++round) {
+    cancels->ready.wait_for(round - 1);
+    wait_a_little(random, 2 * cancels->usual);
+    require(eliza_inference_llm_stream_cancel(stream) == ELIZA_OK, "a cancel");
+    cancels->asked.set(round);
+  }
+  worker.join();
+  eliza_inference_llm_stream_close(stream);
+}
+
+// A close while another thread is in a call: that one is cancelled, or comes too late.
+int close(EliInferenceContext* context, int rounds, unsigned usual) {
+  std::mt19937 random(2);
+  const std::vector<int32_t> prompt = tokens_of(context, kPrompt);
+  int in_flight = 0;
+  for (int round = 0; round < rounds; ++round) {
+    EliLlmStream* const stream = open(context);
+    std::atomic<int> last{0};
+    std::thread user([&] {
+      std::string text;
+      int status = 0;
+      while (status >= 0) {
+        status = status == 1 ? eliza_inference_llm_stream_reset(stream) : prefill(stream, prompt);
+        for (int i = 0; i < 8 && status == 0; ++i) status = next(stream, &text);
+        if (status == 0) status = eliza_inference_llm_stream_reset(stream);
+      }
+      last = status;
+    });
+    wait_a_little(random, 4 * usual);
+    eliza_inference_llm_stream_close(stream);
+    user.join();
+    require(last == ELIZA_ERR_CANCELLED || last == ELIZA_ERR_INVALID_ARG, "a call that meets a close");
+    in_flight += last == ELIZA_ERR_CANCELLED ? 1 : 0;
+  }
+  return in_flight;
+}
+
+// Two contexts with four streams each, a thread for each stream; the contexts end while the streams are used.
+void crowd(const char* bundle, int rounds) {
+  std::mt19937 random(3);
+  for (int round = 0; round < rounds; ++round) {
+    EliInferenceContext* const contexts[] = {create(bundle), create(bundle)};
+    const std::vector<int32_t> prompt = tokens_of(contexts[0], kPrompt);
+    std::vector<EliLlmStream*> streams;
+    for (EliInferenceContext* context : contexts) {
+      for (int i = 0; i < 4; ++i) streams.push_back(open(context));
+    }
+    std::atomic<int> right{0};
+    Counter all_right;
+    std::vector<std::thread> users;
+    for (EliLlmStream* stream : streams) {
+      users.emplace_back([&, stream] {
+        std::string text;
+        require(prefill(stream, prompt) == ELIZA_OK, "a prefill among eight");
+        while (text.size() < sizeof kAnswer - 1) require(next(stream, &text) == 0, "a next among eight");
+        require(text.compare(0, sizeof kAnswer - 1, kAnswer) == 0, "its own text for each of eight");
+        if (++right == 8) all_right.set(1);
+        while (next(stream, &text) >= 0) text.clear();  // until its context ends
+      });
+    }
+    all_right.wait_for(1);
+    wait_a_little(random, 500);
+    for (EliInferenceContext* context : contexts) eliza_inference_destroy(context);
+    for (std::thread& user : users) user.join();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) return std::fprintf(stderr, "races BUNDLE CANCELS CLOSES ROUNDS\n"), 2;
+#ifdef ELIZA_RACES_ALPHABET
+  eliza_test_alphabet_backend();
+#endif
+  EliInferenceContext* const context = create(argv[1]);
+  Cancels cancels;
+  cancel(context, std::atoi(argv[2]), &cancels);
+  const int in_flight = close(context, std::atoi(argv[3]), cancels.usual);
+  eliza_inference_destroy(context);
+  crowd(argv[1], std::atoi(argv[4]));
+#ifdef ELIZA_RACES_ALPHABET
+  require(eliza_test_alphabet_sessions() == 0, "no session is left");
+#endif
+  std::printf("{\"cancels\": %s, \"in_prefill\": %d, \"in_next\": %d, \"closes\": %s, \"closes_in_a_call\": %d}\n",
+              argv[2], cancels.in_prefill, cancels.in_next, argv[3], in_flight);
+}

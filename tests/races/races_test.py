@@ -1,0 +1,34 @@
+"""Cancels at random points, closes of streams in use, eight streams at once: races.cc, and what it met."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from tests.support import models
+from tests.support.runfile import runfile
+
+CANCELS, CLOSES, ROUNDS = (int(number) for number in os.environ["COUNTS"].split())
+
+
+@pytest.fixture(scope="module")
+def met() -> dict:
+    command = [runfile(os.environ["RACES"]), models.bundle("tiny_llama_cycle"), *map(str, (CANCELS, CLOSES, ROUNDS))]
+    done = subprocess.run(command, env=os.environ | {"LD_PRELOAD": ""}, capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.returncode}: {done.stderr[-4000:]}"
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def test_every_cancel_met_a_call(met):
+    assert met["in_prefill"] + met["in_next"] == CANCELS
+    assert met["in_prefill"] > 0
+    assert met["in_next"] > 0
+
+
+def test_some_closes_met_a_call(met):
+    assert met["closes"] == CLOSES
+    assert met["closes_in_a_call"] > 0

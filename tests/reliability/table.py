@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Runs what docs/reliability.md reports, and writes the figures into its table.
+
+    tests/reliability/table.py [ROW...]       the rows named; all but the soak where none is
+
+$BAZEL is run in the place of ./bazelw, if it is set. A row whose command fails says so, and so does the exit code.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = ROOT / "docs/reliability.md"
+TABLE = re.compile(r"(<!-- table -->\n\|.*\n\|.*\n)(.*?)(<!-- end -->)", re.DOTALL)
+BAZEL = os.environ.get("BAZEL") or "./bazelw"
+MODEL = "bazel-bin/tests/models/tiny_llama_cycle_bundle/text/tiny_llama_cycle.gguf"
+
+
+@dataclass(frozen=True)
+class Row:
+    """`report` makes a result of what `command` printed. `needs`: targets that it reads."""
+
+    command: str
+    report: Callable[[str], str]
+    needs: str = ""
+
+
+def _lines(output: str) -> list[dict]:
+    return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+
+
+def _faults(output: str) -> str:
+    lines = [line for line in _lines(output) if "injected" in line]
+    memory = sum(line["injected"] for line in lines if line["kind"] == "allocate")
+    files = sum(line["injected"] for line in lines) - memory
+    return f"{memory:,} allocations and {files:,} file operations failed; {len(_lines(output)) - len(lines)} problems"
+
+
+def _races(output: str) -> str:
+    (line,) = _lines(output)
+    return (
+        f"{line['cancels']:,} cancels, {line['in_prefill']:,} before or in a prefill; {line['closes']:,} closes "
+        f"under use, {line['closes_in_a_call']:,} of them in a call"
+    )
+
+
+def _soak(output: str) -> str:
+    (line,) = _lines(output)
+    return (
+        f"{line['minutes']} min, {line['sessions']:,} contexts, {line['generations']:,} generations, "
+        f"{line['cancels']:,} cancels, {line['slots']:,} slots: {line['rss_kb_per_minute']:+} KB/min, "
+        f"{line['descriptors_per_minute']:+} descriptors/min"
+    )
+
+
+def _fuzz(output: str) -> str:
+    runs = [int(count) for count in re.findall(r"stat::number_of_executed_units:\s*(\d+)", output)]
+    return f"{sum(runs):,} inputs, no finding"
+
+
+def _tests(output: str) -> str:
+    passed = len(re.findall(r"^//\S+ .*PASSED", output, re.MULTILINE))
+    return f"{passed} test targets passed"
+
+
+def _hostile(output: str) -> str:
+    sys.path.insert(0, str(ROOT))
+    from tests.hostile import gguf_cases, other_cases
+
+    models = sum(len(make()) for make in gguf_cases.CLASSES.values())
+    manifests = sum(len(make()) for make in other_cases.MANIFEST_CLASSES.values())
+    return f"{models} model files, {manifests} manifests, some 250 slot files: {_tests(output)}"
+
+
+ROWS = {
+    "hostile": Row(f"{BAZEL} test //tests/hostile:hostile_test", _hostile),
+    "faults": Row(
+        f"{BAZEL} run //tests/faults:faults -- $FOLDER {ROOT}/{MODEL}", _faults, "//tests/models:tiny_llama_cycle"
+    ),
+    "races": Row(f"{BAZEL} run //tests/races:races_alphabet -- $FOLDER 10000 2000 100", _races),
+    "races_llama": Row(
+        f"{BAZEL} run //tests/races:races_llama -- {ROOT}/{Path(MODEL).parent.parent} 10000 400 20",
+        _races,
+        "//tests/models:tiny_llama_cycle",
+    ),
+    **{
+        f"fuzz {target}": Row(f".ci/fuzz ${{FUZZ_SECONDS:-300}} {target}", _fuzz)
+        for target in ["gguf", "manifest", "selector", "slot", "utf8", "sequence", "sequence_llama", "grammar"]
+    },
+    **{
+        sanitizer: Row(
+            f"{BAZEL} test --config={sanitizer} //tests/ffi/... //tests/selector/... //tests/faults/...", _tests
+        )
+        for sanitizer in ["asan", "ubsan", "tsan"]
+    },
+    "soak": Row(f"{BAZEL} run //tests/races:soak -- --minutes=${{SOAK_MINUTES:-30}}", _soak),
+}
+
+
+def run(row: Row) -> tuple[bool, str]:
+    """(whether the command succeeded, the result)."""
+    with tempfile.TemporaryDirectory() as folder:
+        if row.needs:
+            subprocess.run([BAZEL, "build", row.needs], cwd=ROOT, check=True)
+        environment = os.environ | {"FOLDER": folder}
+        done = subprocess.run(row.command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        return False, f"failed with {done.returncode}"
+    return True, row.report(done.stdout + done.stderr)
+
+
+def shown(command: str) -> str:
+    """The command as somebody types it."""
+    command = command.replace(BAZEL, "./bazelw").replace(f"{ROOT}/", "").replace("$FOLDER", "$(mktemp -d)")
+    return re.sub(r"\$\{\w+:-(\d+)\}", r"\1", command)
+
+
+def write(name: str, result: str) -> None:
+    """Puts a row into the document's table, in the place of an older one of that name."""
+    today = datetime.date.today().isoformat()
+    text = DOCUMENT.read_text()
+    begin, rows, end = TABLE.search(text).groups()
+    kept = {row.split("|")[1].strip(): row for row in rows.splitlines()}
+    kept[name] = f"| {name} | {result} | {today} | `{shown(ROWS[name].command)}` |"
+    ordered = [kept[known] for known in ROWS if known in kept]
+    DOCUMENT.write_text(TABLE.sub(lambda _: begin + "".join(row + "\n" for row in ordered) + end, text))
+
+
+def main(names: list[str]) -> int:
+    """The exit code."""
+    unknown = [name for name in names if name not in ROWS]
+    if unknown:
+        print(f"no rows {unknown}; there are {list(ROWS)}", file=sys.stderr)
+        return 2
+    good = True
+    for name in names or [name for name in ROWS if name != "soak"]:
+        succeeded, result = run(ROWS[name])
+        print(f"{name}: {result}", flush=True)
+        write(name, result)
+        good = good and succeeded
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
