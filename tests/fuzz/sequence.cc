@@ -91,9 +91,8 @@ void open(World& world, Input& input) {
 void prefill(Input& input, EliLlmStream* stream) {
   std::vector<int32_t> tokens(input.below(96));
   for (int32_t& token : tokens) token = input.byte() + (input.below(32) == 0 ? 100'000 : 0);
-  checked(0, [&](char** error) {
-    return eliza_inference_llm_stream_prefill(stream, tokens.data(), tokens.size(), error);
-  });
+  checked(
+      0, [&](char** error) { return eliza_inference_llm_stream_prefill(stream, tokens.data(), tokens.size(), error); });
 }
 
 void next(Input& input, EliLlmStream* stream) {

@@ -105,8 +105,8 @@ constexpr char kAnswer[] = "hijklm";
 
 // What a cancel met, by round.
 struct Cancels {
-  Counter asked;  // rounds in which the cancel has returned
-  Counter ready;  // rounds after which the stream was found to be as new
+  Counter asked;                     // rounds in which the cancel has returned
+  Counter ready;                     // rounds after which the stream was found to be as new
   std::atomic<unsigned> usual{100};  // microseconds that a prefill and some tokens take when nobody cancels
   int in_prefill = 0;
   int in_next = 0;
