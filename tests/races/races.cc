@@ -161,16 +161,19 @@ int close(EliInferenceContext* context, int rounds, unsigned usual) {
   for (int round = 0; round < rounds; ++round) {
     EliLlmStream* const stream = open(context);
     std::atomic<int> last{0};
+    Counter in_use;
     std::thread user([&] {
       std::string text;
       int status = 0;
       while (status >= 0) {
         status = status == 1 ? eliza_inference_llm_stream_reset(stream) : prefill(stream, prompt);
+        in_use.set(1);
         for (int i = 0; i < 8 && status == 0; ++i) status = next(stream, &text);
         if (status == 0) status = eliza_inference_llm_stream_reset(stream);
       }
       last = status;
     });
+    in_use.wait_for(1);
     wait_a_little(random, 4 * usual);
     eliza_inference_llm_stream_close(stream);
     user.join();
