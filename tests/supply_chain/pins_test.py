@@ -42,7 +42,9 @@ def test_nothing_is_fetched_past_the_pins():
     """Whatever downloads is below third_party, and hands a hash on."""
     for path in [*ROOT.glob("*.bazel"), *(ROOT / "platforms").rglob("*.bzl"), *(ROOT / "third_party").rglob("*.bzl")]:
         text = path.read_text()
-        assert not re.search(r"http_archive|http_file|git_repository", text), path
+        # In extensions.bzl the test above has them.
+        known = path.name == "extensions.bzl"
+        assert known or not re.search(r"(http_archive|http_file|git_repository)\(", text), path
         for call in re.findall(r"\.download(?:_and_extract)?\((.*?)\n +\)", text, re.DOTALL):
             assert re.search(r"\bsha256 = \w+", call), f"{path.relative_to(ROOT)} downloads without a hash: {call}"
         assert text.count('"pip", "download"') == text.count('"--require-hashes"'), path
