@@ -5,7 +5,11 @@ CONFORMANCE_BACKEND names the one of this run; defs.bzl sets it, and what its li
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
+import shutil
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +28,7 @@ class Backend:
       environment: what its runtime needs beside ELIZA_LLM_BACKEND.
       can: of "grammar", "drafter", "slots", "reset_keep", "seed", "embed", what it honours. The rest it must refuse in
         words, or do without: reset_keep keeps nothing.
+      converted: its models are made of these, which are GGUF files, by elizainference.convert.
       vocabulary: the number of token ids.
       device: as the statistics call it.
     """
@@ -34,23 +39,49 @@ class Backend:
     environment: dict[str, str] = field(default_factory=dict)
     can: frozenset[str] = frozenset()
     device: str = "cpu"
+    converted: bool = False
 
     def bundle(self, kind: str) -> Path | None:
         """The bundle of a kind of model; None where the backend has none."""
-        return runfile(self.models[kind]) if kind in self.models else None
+        if kind not in self.models:
+            return None
+        bundle = runfile(self.models[kind])
+        return _converted(bundle) if self.converted else bundle
 
+
+@functools.cache
+def _converted(bundle: Path) -> Path:
+    """A GGUF bundle as one for MLX, for as long as this process lives."""
+    from elizainference.convert import gguf_to_mlx
+
+    directory = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    (source,) = (bundle / "text").glob("*.gguf")
+    gguf_to_mlx(source, directory / "text" / "model")
+    return directory
+
+
+_TINY_LLAMA = {
+    "noise": "tests/models/tiny_llama_random_bundle",
+    "utf8": "tests/models/tiny_llama_utf8_bundle",
+    "end": "tests/models/tiny_llama_end_bundle",
+    "recall": "tests/llama_cpp/recall_llama_bundle",
+}
 
 BACKENDS = [
     Backend(
         name="llama.cpp",
-        models={
-            "noise": "tests/models/tiny_llama_random_bundle",
-            "utf8": "tests/models/tiny_llama_utf8_bundle",
-            "end": "tests/models/tiny_llama_end_bundle",
-            "recall": "tests/llama_cpp/recall_llama_bundle",
-        },
+        models=_TINY_LLAMA,
         vocabulary=362,
         can=frozenset({"grammar", "drafter", "slots", "reset_keep", "seed", "embed"}),
+    ),
+    Backend(
+        name="mlx-coreml",
+        models=_TINY_LLAMA,
+        converted=True,
+        vocabulary=362,
+        environment={"ELIZA_MLX_DEVICE": "cpu"},
+        can=frozenset({"slots", "reset_keep", "seed"}),
     ),
 ]
 

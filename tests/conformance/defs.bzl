@@ -10,7 +10,7 @@ _SUITES = [
     "options",
 ]
 
-def conformance_tests(name, backend, data, library = None, env = {}, **kwargs):
+def conformance_tests(name, backend, data, library = None, env = {}, tags = [], **kwargs):
     """Declares a test per part of the suite, NAME_PART, and NAME for all of them.
 
     Args:
@@ -19,6 +19,7 @@ def conformance_tests(name, backend, data, library = None, env = {}, **kwargs):
       data: the bundles of its models.
       library: a variant of //:elizainference that holds the backend; the default library where there is none.
       env: environment variables that need $(rlocationpath); the others are in backends.py.
+      tags: tags of all of them.
       **kwargs: other attributes of the tests.
     """
     for suite in _SUITES:
@@ -37,9 +38,11 @@ def conformance_tests(name, backend, data, library = None, env = {}, **kwargs):
                 "//tests/support:isolated",
                 "//tests/support:models",
             ],
+            tags = tags,
             **kwargs
         )
     native.test_suite(
         name = name,
+        tags = tags,
         tests = ["%s_%s" % (name, suite) for suite in _SUITES],
     )
