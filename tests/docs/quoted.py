@@ -21,6 +21,9 @@ NOT_PRODUCED = {
     "LiteRT-LM cannot load the model file … on the … (…)",
     "the model file … does not fit …",
     "This is a fault of eliza's own: please report it",
+    "MLX failed (…); the stream's context is lost",
+    "needs about … for its weights, where … of memory are available",
+    "asks for …, but this process has MLX streams on …",
 }
 
 # The message of another program: the loader's of glibc.

@@ -4,9 +4,11 @@ is produced here is in the document."""
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import pty
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from ctypes import byref, c_float, c_int, create_string_buffer
 from pathlib import Path
@@ -18,6 +20,7 @@ from elizainference._template import Template
 from elizainference.cli import _headers, _index
 
 from tests.docs import quoted
+from tests.models import make_tiny_mlx
 from tests.models.gguf_writer import STRING, U32, GgufWriter
 from tests.support import abi, models
 from tests.support.runfile import runfile
@@ -142,6 +145,52 @@ def the_bundle(folder: Path, _) -> Iterator[str]:
     unknown.add_tensor("token_embd.weight", (4, 32))
     unknown.write(folder / "unknown" / "text" / "m.gguf")
     yield _open_error(folder / "unknown")
+
+
+def _mlx_bundle(folder: Path, files: dict[str, bytes], **config) -> Path:
+    """A bundle with these files of an MLX model in text/, whose config.json has these values."""
+    (folder / "text").mkdir(parents=True)
+    values = json.loads(files["config.json"]) | config
+    for name, data in (files | {"config.json": json.dumps(values).encode()}).items():
+        (folder / "text" / name).write_bytes(data)
+    return folder
+
+
+def mlx_models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    good = make_tiny_mlx.make("gemma3_q4")
+    weights = good["model.safetensors"]
+    gates_on = abi.Library(runfile(os.environ["LIBRARY_GATES_ON"]))
+
+    def open_error(bundle: Path, **fields) -> str:
+        with abi.Context(bundle, gates_on) as context:
+            return _error(context.open, **fields)
+
+    sound = _mlx_bundle(folder / "sound", good)
+    monkeypatch.setenv("ELIZA_LLM_BACKEND", "mlx-coreml")
+    monkeypatch.setenv("ELIZA_MLX_DEVICE", "npu")
+    yield open_error(sound)
+    if sys.platform == "linux":
+        monkeypatch.setenv("ELIZA_MLX_DEVICE", "auto")
+        yield open_error(sound)
+    monkeypatch.setenv("ELIZA_MLX_DEVICE", "cpu")
+    yield open_error(sound, gbnf_grammar='root ::= "a"')
+    yield open_error(sound, draft_max=4, mtp_drafter_path="x.gguf")
+
+    for name, config in {
+        "another-type": {"model_type": "qwen3"},
+        "odd-value": {"hidden_size": -1},
+        "no-value": {"model_type": "llama", "rms_norm_eps": None},
+        "other-shapes": {"vocab_size": 5},
+        "other-packing": {"hidden_size": 192},
+        "another-method": {"quantization_config": {"quant_method": "awq"}},
+        "more-layers": {"num_hidden_layers": 5},
+    }.items():
+        yield open_error(_mlx_bundle(folder / name, good, **config))
+    (sound / "text" / "config.json").write_text('{"model_type": ')
+    yield open_error(sound)
+    for name, data in {"page": b"<html>404 Not Found</html>", "nothing": b"", "part": weights[:-100]}.items():
+        yield open_error(_mlx_bundle(folder / name, good | {"model.safetensors": data}))
+    yield open_error(_mlx_bundle(folder / "copies", good | {"copy.safetensors": weights}))
 
 
 def choosing_the_backend(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
@@ -349,6 +398,7 @@ def python_and_eliza(folder: Path, _) -> Iterator[str]:
 PRODUCERS = {
     "Loading the library": loading_the_library,
     "The bundle": the_bundle,
+    "MLX models": mlx_models,
     "Choosing the backend": choosing_the_backend,
     "Opening a stream": opening_a_stream,
     "LiteRT-LM": litert_lm,

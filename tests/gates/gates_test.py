@@ -127,7 +127,7 @@ def test_backends_behind_gates_register_and_are_not_available_here():
 def test_backends_behind_gates_recognise_their_models(tmp_path):
     text = tmp_path / "text"
     (text / "mlx-model").mkdir(parents=True)
-    (text / "mlx-model" / "config.json").write_text("{}")
+    (text / "mlx-model" / "config.json").write_text('{"model_type": "llama"}')
     (text / "mlx-model" / "model.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}")
     (text / "model.litertlm").symlink_to(LITERTLM)
     result, rows = report(GATES_ON, tmp_path)

@@ -31,3 +31,21 @@ def tiny_mtp_bundle(name, arguments = []):
               " ".join(["'%s'" % argument for argument in arguments]),
         tools = [":make_tiny_gemma4_mtp"],
     )
+
+def tiny_mlx_bundle(name, weights = ["model.safetensors"]):
+    """Declares a bundle directory, tiny_mlx_NAME_bundle/, whose text/ is a model directory of MLX.
+
+    Args:
+      name: a model of make_tiny_mlx.py; the target is tiny_mlx_NAME.
+      weights: its files besides config.json, tokenizer.json and tokenizer_config.json.
+    """
+    target = "tiny_mlx_" + name
+    native.genrule(
+        name = target,
+        outs = [
+            "%s_bundle/text/%s" % (target, file)
+            for file in ["config.json", "tokenizer.json", "tokenizer_config.json"] + weights
+        ],
+        cmd = "$(execpath :make_tiny_mlx) $(RULEDIR)/%s_bundle/text %s" % (target, name),
+        tools = [":make_tiny_mlx"],
+    )

@@ -27,7 +27,7 @@ CHAT_TEMPLATE = (
 # llama.cpp's token types.
 _NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
 
-_MERGES = ["th", "he", "in", "er", SPACE + "t", SPACE + "a", SPACE + "th", SPACE + "the"]
+MERGES = ["th", "he", "in", "er", SPACE + "t", SPACE + "a", SPACE + "th", SPACE + "the"]
 
 
 def _entries() -> list[tuple[str, float, int]]:
@@ -36,7 +36,7 @@ def _entries() -> list[tuple[str, float, int]]:
     characters = [SPACE, *map(chr, range(33, 127))]
     entries += [(character, -float(rank), _NORMAL) for rank, character in enumerate(characters)]
     # A merge must score above its parts, a longer one above a shorter one.
-    entries += [(merge, 100.0 + rank, _NORMAL) for rank, merge in enumerate(_MERGES)]
+    entries += [(merge, 100.0 + rank, _NORMAL) for rank, merge in enumerate(MERGES)]
     return entries
 
 

@@ -1,12 +1,10 @@
 #include "native/backends/llama_cpp/kv-cache.h"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
 
 #include "native/base/error.h"
-#include "native/base/memory-info.h"
-#include "native/text/context-size.h"
+#include "native/text/context-fit.h"
 
 namespace eliza::llama_cpp {
 namespace {
@@ -86,22 +84,6 @@ void check_head(const char* field, ggml_type type, int64_t head) {
                                          std::to_string(head) + "; use 'f16'");
 }
 
-std::string mebibytes(uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
-
-// The most tokens, at most `limit`, whose cache fits into `bytes`.
-uint32_t largest_fit(const Model& model, uint32_t limit, CacheTypes types, uint64_t bytes) {
-  uint32_t low = 0, high = limit;
-  while (low < high) {
-    const uint32_t middle = low + (high - low + 1) / 2;
-    if (cache_bytes(model, middle, types) <= bytes) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return low;
-}
-
 }  // namespace
 
 CacheTypes cache_types(const Model& model, const char* k, const char* v) {
@@ -135,26 +117,12 @@ uint64_t cache_bytes(const Model& model, uint32_t n_ctx, CacheTypes types) {
 }
 
 uint32_t context_size(const Model& model, int32_t config_size, int32_t manifest_size, CacheTypes types) {
-  const std::optional<uint64_t> available = available_memory();
-  const RequestedContext asked = requested_context(config_size, manifest_size);
-  if (asked.tokens > 0) {
-    const uint32_t size = static_cast<uint32_t>(asked.tokens);
-    const uint64_t needed = cache_bytes(model, size, types);
-    if (available && needed > *available) {
-      throw Error(ELIZA_ERR_OOM, std::string(asked.source) + " is " + std::to_string(size) +
-                                     " tokens, which needs about " + mebibytes(needed) + " where " +
-                                     mebibytes(*available) + " of memory are available; about " +
-                                     std::to_string(largest_fit(model, size, types, *available)) +
-                                     " tokens fit, more with cache_type_k and cache_type_v 'q8_0'");
-    }
-    return size;
-  }
-  const uint32_t trained = static_cast<uint32_t>(std::max(1, llama_model_n_ctx_train(model.get())));
-  if (!available) return trained;
-  // Half, since the host has uses of its own for memory, and so have further sessions. No less than makes a session
-  // useful: where that does not fit, the allocation says so.
-  constexpr uint32_t kLeast = 512;
-  return std::max(std::min(trained, kLeast), largest_fit(model, trained, types, *available / 2));
+  ContextWish wish;
+  wish.config_size = config_size;
+  wish.manifest_size = manifest_size;
+  wish.trained = static_cast<uint32_t>(std::max(1, llama_model_n_ctx_train(model.get())));
+  wish.advice = "more with cache_type_k and cache_type_v 'q8_0'";
+  return choose_context_size(wish, [&](uint32_t n_ctx) { return cache_bytes(model, n_ctx, types); });
 }
 
 }  // namespace eliza::llama_cpp

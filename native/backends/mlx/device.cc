@@ -25,7 +25,7 @@ constexpr char kVariable[] = "ELIZA_MLX_DEVICE";
 constexpr size_t kCacheBytes = size_t{256} << 20;
 
 std::string wanted_device() {
-  const char* value = std::getenv(kVariable);
+  const char* value = std::getenv("ELIZA_MLX_DEVICE");
   std::string wanted = value == nullptr ? "" : value;
   std::transform(wanted.begin(), wanted.end(), wanted.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

@@ -1,11 +1,18 @@
 #include "native/backends/mlx/mlx.h"
 
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "native/backends/mlx/config.h"
 #include "native/backends/mlx/device.h"
+#include "native/backends/mlx/loaded-model.h"
+#include "native/backends/mlx/session.h"
 #include "native/base/error.h"
 #include "native/bundle/bundle.h"
+#include "native/text/hf-tokenizer.h"
 
 namespace eliza::mlx {
 
@@ -14,17 +21,30 @@ namespace {
 constexpr int kMetalRank = 50;
 constexpr int kCpuRank = -1;  // never in place of a GGUF
 
-constexpr char kNoModels[] = "this version of the library links MLX, but cannot run models on it yet; use llama.cpp";
-
-bool has_model(const Bundle& bundle) { return bundle.text_artifact(RuntimeClass::kMlx).has_value(); }
-
 // What is wrong with the bundle's MLX model; empty where there is a good one.
 std::string find_fault(const Bundle& bundle) {
-  if (has_model(bundle)) return {};
+  const std::optional<Artifact> model = bundle.text_artifact(RuntimeClass::kMlx);
+  if (model) {
+    try {
+      require_known_model(Config::read(model->path));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return {};
+  }
   const std::vector<std::string> coreml = bundle.coreml_packages();
   if (!coreml.empty()) return coreml.front() + " is a CoreML package, and no CoreML runtime is in this build";
   return "the bundle holds no MLX model: no directory in text/, nor text/ itself, has a config.json and *.safetensors";
 }
+
+Artifact text_artifact(const std::string& bundle_dir) {
+  const Bundle bundle = Bundle::open(bundle_dir);
+  const std::optional<Artifact> artifact = bundle.text_artifact(RuntimeClass::kMlx);
+  if (!artifact) throw Error(ELIZA_ERR_BUNDLE_INVALID, find_fault(bundle));
+  return *artifact;
+}
+
+bool is_set(const char* text) { return text != nullptr && *text != '\0'; }
 
 class Factory final : public LlmBackendFactory {
  public:
@@ -33,9 +53,18 @@ class Factory final : public LlmBackendFactory {
   bool available() const override { return choose_device().device.has_value(); }
 
   // An ambiguous or broken bundle throws, and the selector shows the message.
-  bool can_serve(const char* bundle_dir) const override { return has_model(Bundle::open(bundle_dir)); }
+  bool can_serve(const char* bundle_dir) const override { return find_fault(Bundle::open(bundle_dir)).empty(); }
 
   int preference_rank() const override { return choose_device().device == Device::kMetal ? kMetalRank : kCpuRank; }
+
+  bool can_honour(const eliza_llm_stream_config_t* config, std::string* why) const override {
+    if (is_set(config->gbnf_grammar)) {
+      *why = "MLX streams have no gbnf_grammar; leave it out, or use llama.cpp with a text/*.gguf";
+    } else if (config->draft_max > 0 && is_set(config->mtp_drafter_path)) {
+      *why = "MLX streams have no drafter; leave out mtp_drafter_path, or use llama.cpp with a text/*.gguf";
+    }
+    return why->empty();
+  }
 
   std::string explain(const char* bundle_dir) const override {
     const std::string fault = find_fault(Bundle::open(bundle_dir));
@@ -44,9 +73,22 @@ class Factory final : public LlmBackendFactory {
     return fault + "; besides, " + no_device;
   }
 
-  LlmBackendSession* open(EliInferenceContext*, const eliza_llm_stream_config_t*, char** out_error) override {
-    set_error(out_error, ELIZA_ERR_NOT_IMPLEMENTED, std::string("Cannot open an MLX stream: ") + kNoModels + ".");
-    return nullptr;
+  std::shared_ptr<const Tokenizer> tokenizer(const char* bundle_dir) const override {
+    return HfTokenizer::load(text_artifact(bundle_dir).path);
+  }
+
+  LlmBackendSession* open(EliInferenceContext* context, const eliza_llm_stream_config_t* config,
+                          char** out_error) override {
+    LlmBackendSession* session = nullptr;
+    guard(out_error, [&] {
+      const Artifact artifact = text_artifact(llm_backend_context_bundle_dir(context));
+      std::shared_ptr<const LoadedModel> model = acquire_model(artifact.path);
+      const std::shared_ptr<const HfTokenizer> tokenizer = model->tokenizer();
+      session = new Session(std::move(model), *config, artifact.context_size,
+                            [tokenizer](int32_t token) { return std::string(tokenizer->piece(token)); });
+      return ELIZA_OK;
+    });
+    return session;
   }
 };
 

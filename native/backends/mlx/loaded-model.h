@@ -1,0 +1,63 @@
+// The weights of a process: each model directory is loaded once, however many sessions use it, by a thread of its own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "native/backends/mlx/device.h"
+#include "native/backends/mlx/model.h"
+#include "native/backends/mlx/worker.h"
+#include "native/text/hf-tokenizer.h"
+
+namespace eliza::mlx {
+
+class LoadedModel {
+ public:
+  // Checks `directory`, and reads it where memory allows. Throws Error.
+  LoadedModel(const std::string& directory, Device device);
+  ~LoadedModel();
+  LoadedModel(const LoadedModel&) = delete;
+  LoadedModel& operator=(const LoadedModel&) = delete;
+
+  // Every use of MLX goes through it.
+  Worker& worker() const { return worker_; }
+
+  const Model& model() const { return *model_; }
+
+  // Its tokenizer.json, read when it is first asked for. Any thread. Throws Error.
+  std::shared_ptr<const HfTokenizer> tokenizer() const;
+
+  Device device() const { return *device_; }
+  uint64_t fingerprint() const { return fingerprint_; }  // of the config and the tensors' headers
+  bool ends_generation(int32_t token) const;
+
+  // Bytes of a context of `tokens`: caches, and what a prefill chunk works with. An estimate from above.
+  uint64_t context_bytes(uint32_t tokens) const;
+
+ private:
+  void load();
+  void release();
+
+  const std::string directory_;
+  std::shared_ptr<const Device> device_;
+  std::optional<mx::Stream> stream_;  // the worker's
+  std::unique_ptr<Model> model_;
+  std::vector<int64_t> end_tokens_;
+  uint64_t fingerprint_ = 0;
+  mutable std::mutex tokenizer_mutex_;
+  mutable std::shared_ptr<const HfTokenizer> tokenizer_;
+  mutable Worker worker_;
+};
+
+// The model in `directory` on the device that choose_device chooses, shared with every other user of the same files,
+// and freed with the last of them. Throws Error.
+std::shared_ptr<const LoadedModel> acquire_model(const std::string& directory);
+
+// Tokens computed at once in a prefill. The unit of cancelling, and of the work buffers.
+inline constexpr uint32_t kPrefillChunk = 512;
+
+}  // namespace eliza::mlx

@@ -1,0 +1,50 @@
+// A file descriptor that is closed with its owner, and reads and writes that a signal does not cut short.
+#pragma once
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+
+namespace eliza {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+  // False where the system refuses, or the file ends before that.
+  bool read_all(void* data, size_t size) const {
+    char* bytes = static_cast<char*>(data);
+    while (size > 0) {
+      const ssize_t count = ::read(fd_, bytes, size);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return false;
+      bytes += count;
+      size -= static_cast<size_t>(count);
+    }
+    return true;
+  }
+
+  bool write_all(const void* data, size_t size) const {
+    const char* bytes = static_cast<const char*>(data);
+    while (size > 0) {
+      const ssize_t count = ::write(fd_, bytes, size);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return false;
+      bytes += count;
+      size -= static_cast<size_t>(count);
+    }
+    return true;
+  }
+
+ private:
+  int fd_;
+};
+
+}  // namespace eliza

@@ -1,0 +1,93 @@
+#include "native/base/slot-bytes.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+#include "native/base/error.h"
+
+namespace eliza {
+namespace {
+
+std::string message(int error_number) { return std::generic_category().message(error_number); }
+
+// Unlinks a temporary file that was not renamed.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
+  ~TemporaryFile() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  const std::string& path() const { return path_; }
+  bool rename_to(const std::string& path) {
+    if (::rename(path_.c_str(), path.c_str()) != 0) return false;
+    path_.clear();
+    return true;
+  }
+
+ private:
+  std::string path_;
+};
+
+std::string temporary_name(const std::string& path) {
+  static std::atomic<uint64_t> counter{0};
+  return path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++);
+}
+
+std::string directory_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+void refuse_slot(const std::string& path, const std::string& what) {
+  throw Error(ELIZA_ERR_INVALID_ARG, "the slot file " + path + " " + what + "; nothing was restored");
+}
+
+void write_slot_bytes(const std::string& path, std::initializer_list<SlotPart> parts) {
+  const auto fail = [&](const char* what) {
+    const int error = errno;
+    throw Error(ELIZA_ERR_FFI_FAULT, "the slot file " + path + " cannot be " + what + ": " + message(error));
+  };
+  // A rename takes the place of whatever is there: of a device or a pipe, too.
+  struct stat target{};
+  if (::stat(path.c_str(), &target) == 0 && !S_ISREG(target.st_mode)) {
+    throw Error(ELIZA_ERR_INVALID_ARG,
+                "the slot file " + path + " exists and is not a regular file; name another. Nothing was saved");
+  }
+  TemporaryFile temporary(temporary_name(path));
+  {
+    // Mine alone: a conversation is in it.
+    const Descriptor file(::open(temporary.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (file.get() < 0) fail("created");
+    for (const SlotPart& part : parts) {
+      if (!file.write_all(part.data, part.size)) fail("written");
+    }
+    if (::fsync(file.get()) != 0) fail("written");
+  }
+  const std::string directory_path = directory_of(path);
+  if (!temporary.rename_to(path)) fail("put in its place");
+  // From here on the slot is saved, and nothing may fail.
+  // So that the name, too, survives a power cut. Not every file system can; then the file is whole all the same.
+  const Descriptor directory(::open(directory_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() >= 0) ::fsync(directory.get());
+}
+
+SlotReader::SlotReader(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (file_.get() < 0) refuse_slot(path, "cannot be opened: " + message(errno));
+  struct stat info{};
+  if (::fstat(file_.get(), &info) != 0 || !S_ISREG(info.st_mode)) refuse_slot(path, "is not a regular file");
+  size_ = static_cast<uint64_t>(info.st_size);
+}
+
+}  // namespace eliza

@@ -1,0 +1,183 @@
+// For the tests of the MLX backend: its session, opened without a bundle around the model directory. A token's text is
+// its number between brackets.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "mlx/memory.h"
+#include "native/backends/mlx/loaded-model.h"
+#include "native/backends/mlx/mlx-core.h"
+#include "native/backends/mlx/sampler.h"
+#include "native/backends/mlx/session.h"
+#include "native/base/error.h"
+#include "native/include/eliza-inference-ffi.h"
+
+namespace py = pybind11;
+
+namespace {
+
+namespace mx = ::mlx::core;
+
+// Python's RuntimeError, "STATUS: message".
+void check(int status, char* error) {
+  if (status >= 0) return;
+  const std::string message = error == nullptr ? "" : error;
+  std::free(error);
+  throw std::runtime_error(std::to_string(status) + ": " + message);
+}
+
+struct Strings {
+  std::vector<std::string> kept;
+  const char* keep(const py::object& text) { return kept.emplace_back(text.cast<std::string>()).c_str(); }
+};
+
+eliza_llm_stream_config_t make_config(const py::dict& fields, Strings* strings) {
+  strings->kept.reserve(8);
+  eliza_llm_stream_config_t config = ELIZA_LLM_STREAM_CONFIG_DEFAULT;
+  const auto get = [&](const char* name, auto* field) {
+    if (fields.contains(name)) *field = fields[name].cast<std::remove_pointer_t<decltype(field)>>();
+  };
+  const auto get_text = [&](const char* name, const char** field) {
+    if (fields.contains(name)) *field = strings->keep(fields[name]);
+  };
+  get("max_tokens", &config.max_tokens);
+  get("temperature", &config.temperature);
+  get("top_p", &config.top_p);
+  get("top_k", &config.top_k);
+  get("repeat_penalty", &config.repeat_penalty);
+  get("slot_id", &config.slot_id);
+  get("draft_max", &config.draft_max);
+  get("n_gpu_layers", &config.n_gpu_layers);
+  get("context_size", &config.context_size);
+  get_text("prompt_cache_key", &config.prompt_cache_key);
+  get_text("cache_type_k", &config.cache_type_k);
+  get_text("cache_type_v", &config.cache_type_v);
+  return config;
+}
+
+class DirectSession {
+ public:
+  DirectSession(const std::string& directory, const py::kwargs& fields) {
+    Strings strings;
+    const eliza_llm_stream_config_t config = make_config(fields, &strings);
+    py::gil_scoped_release unlocked;
+    session_ = std::make_unique<eliza::mlx::Session>(eliza::mlx::acquire_model(directory), config, 0,
+                                                     [](int32_t token) { return "[" + std::to_string(token) + "]"; });
+  }
+
+  void prefill(const std::vector<int32_t>& tokens) {
+    py::gil_scoped_release unlocked;
+    char* error = nullptr;
+    const int status = session_->prefill(tokens.data(), tokens.size(), &error);
+    check(status, error);
+  }
+
+  // (ended, tokens, text)
+  std::tuple<bool, std::vector<int32_t>, std::string> next(size_t tokens_cap, size_t text_cap) {
+    py::gil_scoped_release unlocked;
+    std::vector<int32_t> tokens(tokens_cap);
+    std::string text(text_cap, '\x7f');
+    size_t count = 0;
+    char* error = nullptr;
+    const int status =
+        session_->next(tokens.data(), tokens_cap, &count, text.data(), text_cap, nullptr, nullptr, &error);
+    check(status, error);
+    tokens.resize(count);
+    text.resize(text.find('\0'));
+    return {status == 1, tokens, text};
+  }
+
+  int cancel() { return session_->cancel(); }
+  int reset() { return session_->reset(); }
+  int reset_keep(int32_t n_keep) { return session_->reset_keep(n_keep); }
+  int set_seed(uint64_t seed) { return session_->set_seed(seed); }
+
+  void save(const std::string& path) {
+    char* error = nullptr;
+    const int status = session_->save_slot(path.c_str(), &error);
+    check(status, error);
+  }
+
+  void restore(const std::string& path) {
+    char* error = nullptr;
+    const int status = session_->restore_slot(path.c_str(), &error);
+    check(status, error);
+  }
+
+  py::dict stats() const {
+    const LlmSessionStats stats = session_->stats();
+    py::dict result;
+    result["device"] = stats.device;
+    result["stop_reason"] = stats.stop_reason;
+    result["prompt_tokens"] = stats.prompt_tokens;
+    result["generated_tokens"] = stats.generated_tokens;
+    result["kv_used"] = stats.kv_used;
+    result["kv_capacity"] = stats.kv_capacity;
+    result["ignored_options"] = stats.ignored_options;
+    return result;
+  }
+
+  void close() {
+    py::gil_scoped_release unlocked;
+    session_.reset();
+  }
+
+ private:
+  std::unique_ptr<LlmBackendSession> session_;
+};
+
+// Tokens drawn from the same logits.
+std::vector<int32_t> draw(const std::vector<float>& logits, const std::vector<int32_t>& recent, size_t count,
+                          uint64_t seed, float temperature, int32_t top_k, float top_p, float repeat_penalty) {
+  eliza::SamplingSettings settings;
+  settings.temperature = temperature;
+  settings.top_k = top_k;
+  settings.top_p = top_p;
+  settings.repeat_penalty = repeat_penalty;
+  eliza::mlx::Sampler sampler(settings);
+  sampler.set_seed(seed);
+  const mx::array values(logits.begin(), {static_cast<int>(logits.size())});
+  std::optional<mx::array> looked_back_on;
+  if (!recent.empty()) looked_back_on = mx::array(recent.begin(), {static_cast<int>(recent.size())});
+  std::vector<int32_t> tokens;
+  for (size_t i = 0; i < count; ++i) tokens.push_back(sampler.sample(values, i, looked_back_on).item<int32_t>());
+  return tokens;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_mlx_session_testing, m) {
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const eliza::Error& error) {
+      PyErr_SetString(PyExc_RuntimeError, (std::to_string(error.status()) + ": " + error.what()).c_str());
+    }
+  });
+  py::class_<DirectSession>(m, "Session")
+      .def(py::init<const std::string&, const py::kwargs&>())
+      .def("prefill", &DirectSession::prefill)
+      .def("next", &DirectSession::next, py::arg("tokens_cap") = 32, py::arg("text_cap") = 1024)
+      .def("cancel", &DirectSession::cancel)
+      .def("reset", &DirectSession::reset)
+      .def("reset_keep", &DirectSession::reset_keep)
+      .def("set_seed", &DirectSession::set_seed)
+      .def("save", &DirectSession::save)
+      .def("restore", &DirectSession::restore)
+      .def("stats", &DirectSession::stats)
+      .def("close", &DirectSession::close);
+  m.def("draw", draw, py::arg("logits"), py::arg("recent"), py::arg("count"), py::kw_only(), py::arg("seed") = 0,
+        py::arg("temperature") = 1.0f, py::arg("top_k") = 0, py::arg("top_p") = 1.0f, py::arg("repeat_penalty") = 1.0f);
+  m.def("gguf_tensors", [](const std::string& path) { return mx::load_gguf(path).first.size(); });
+  m.def("active_memory", [] { return mx::get_active_memory(); });
+  m.def("cached_memory", [] { return mx::get_cache_memory(); });
+}
