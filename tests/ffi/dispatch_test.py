@@ -269,8 +269,7 @@ def test_report_on_gpus(fake, context, monkeypatch):
         return json.loads(fake.library.call_for_string("llm_backend_report", context.handle))["gpu"]
 
     found = gpu()
-    assert found["devices"] == []
-    assert "no code for GPUs" in found["reason"] and "--config=linux_cuda" in found["reason"]
+    assert found == {"devices": [], "reason": "llama.cpp is not in this library for tests"}
     monkeypatch.setenv("ELIZA_LLM_BACKEND", "llama.cpp")
     assert gpu() == found
     monkeypatch.setenv("ELIZA_LLM_BACKEND", "fake")

@@ -317,6 +317,8 @@ def test_what_only_tunes_is_listed_as_ignored(context):
     with context.open(context_size=64, n_gpu_layers=-1) as stream:
         assert stats(stream)["ignored_options"] == ["n_gpu_layers"]
         assert stats(stream)["device"] == "cpu"
+    gpu = json.loads(context.library.call_for_string("llm_backend_report", context.handle))["gpu"]
+    assert gpu["devices"] == [] and "no code for GPUs; --config=linux_cuda" in gpu["reason"]
 
 
 @pytest.mark.parametrize("name", ["f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"])
