@@ -1,6 +1,7 @@
 """Prefill and decode speed through the C ABI and through Python, as a part of llama.cpp's own bench loop.
 
-./bazelw run //bench:parity [-- --json] [--rounds N]
+./bazelw run //bench:parity [-- --json] [--rounds N]               SmolLM2-135M, Q4_1
+./bazelw run //bench:parity_gemma3_270m [-- --json] [--rounds N]   gemma-3-270m, Q4_K_M: fetches 253 MB
 
 The three sides take turns, round by round, on the same model with the same number of threads, and each round gives a
 ratio; the figures are medians of these. So what else runs on the machine hits all sides alike.
@@ -122,9 +123,9 @@ def main() -> None:
 
     library = str(runfile(os.environ["LIBRARY"]))
     os.environ["ELIZA_INFERENCE_LIBRARY"] = library
-    bundle = runfile(os.environ["MANIFEST"]).parent
-    (model,) = (bundle / "text").glob("*.gguf")
-    result = report.Report("parity")
+    (model,) = (runfile(path) for path in os.environ["MODEL"].split() if path.endswith(".gguf"))
+    bundle = model.parent.parent
+    result = report.Report(f"parity, {model.name}")
     for threads in arguments.threads:
         measure(result, library, str(bundle), str(model), threads, arguments.rounds)
     result.print(arguments.json)

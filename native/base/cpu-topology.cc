@@ -144,8 +144,9 @@ int32_t default_threads() {
   char* end = nullptr;
   errno = 0;
   const long threads = std::strtol(value, &end, 10);
+  const bool is_number = errno == 0 && end != value && *end == '\0';
   const int32_t most = most_threads();
-  if (errno != 0 || end == value || *end != '\0' || threads < 1 || threads > most) {
+  if (!is_number || threads < 1 || threads > most) {
     throw Error(ELIZA_ERR_INVALID_ARG, "ELIZA_THREADS is '" + std::string(value) + "': set it to a number from 1 to " +
                                            std::to_string(most) + ", or unset it to use one thread per core");
   }

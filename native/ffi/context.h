@@ -19,6 +19,8 @@ class Context final : public HandleObject {
 
   const std::string& bundle_dir() const { return bundle_dir_; }
 
+  void stop() noexcept override { llama_cpp_.stop(); }
+
   // The in-tree backend, for whatever of the bundle it serves.
   llama_cpp::Engine& llama_cpp() { return llama_cpp_; }
 

@@ -146,8 +146,7 @@ int eliza_inference_llm_stream_stats(EliLlmStream* stream, char** out_json, char
   return eliza::enter(out_error, [&] {
     eliza::StreamPin pin(stream);
     eliza::require(out_json, "out_json");
-    const LlmSessionStats stats = eliza::LlmStream::Turn(pin.get())->stats();
-    *out_json = eliza::new_text(eliza::stats_json(pin->backend(), stats));
+    *out_json = eliza::new_text(eliza::stats_json(pin->backend(), pin->stats()));
     return ELIZA_OK;
   });
 }

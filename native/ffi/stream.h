@@ -40,6 +40,9 @@ class LlmStream final : public HandleObject {
   // Past every turn: a cancel is for the call that has it.
   int cancel() { return session_->cancel(); }
 
+  // Past every turn as well, where the backend allows that.
+  LlmSessionStats stats() { return session_->has_concurrent_stats() ? session_->stats() : Turn(this)->stats(); }
+
   void stop() noexcept override;
 
  private:

@@ -35,8 +35,8 @@ struct LlmSessionStats {
   std::vector<std::string> ignored_options;  // config fields this runtime cannot honour, harmlessly
 };
 
-// One active generation. The FFI serialises the calls on a session, except cancel, and deletes it. The contract of
-// each function is that of the eliza_inference_llm_stream_* function of the same name.
+// One active generation. The FFI serialises the calls on a session, except cancel (and stats, see there), and deletes
+// it. The contract of each function is that of the eliza_inference_llm_stream_* function of the same name.
 struct LlmBackendSession {
   virtual ~LlmBackendSession() = default;
 
@@ -55,6 +55,9 @@ struct LlmBackendSession {
   // Additions of ours, with defaults so that older backends compile unchanged.
   virtual int set_seed(uint64_t seed);  // ELIZA_ERR_NOT_IMPLEMENTED unless overridden
   virtual LlmSessionStats stats() const { return {}; }
+  // Whether stats may be called from any thread, also while another is in a call: nobody who wants to show how far a
+  // long prefill is has to wait for it. Where not, the FFI gives stats a turn like other calls.
+  virtual bool has_concurrent_stats() const { return false; }
 };
 
 // One per linked runtime, with static lifetime. Every function may be called from any thread.

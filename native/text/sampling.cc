@@ -1,22 +1,16 @@
 #include "native/text/sampling.h"
 
 #include <cmath>
-#include <cstdio>
 #include <string>
 
 #include "native/base/error.h"
+#include "native/base/number-text.h"
 
 namespace eliza {
 namespace {
 
 [[noreturn]] void reject(const std::string& problem) {
   throw Error(ELIZA_ERR_INVALID_ARG, "stream config: " + problem);
-}
-
-std::string text_of(float value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", static_cast<double>(value));
-  return text;
 }
 
 void require_at_least(const char* field, int32_t value, int32_t minimum, const char* advice) {
@@ -41,7 +35,7 @@ void validate_stream_config(const eliza_llm_stream_config_t* config) {
   if (config == nullptr) reject("the pointer is null; pass a config, ELIZA_LLM_STREAM_CONFIG_DEFAULT for the defaults");
   require_at_least("max_tokens", config->max_tokens, 0, "0: until the end of the text or a full context");
   if (!std::isfinite(config->temperature) || config->temperature < 0.0f) {
-    reject("temperature is " + text_of(config->temperature) + "; it must be a finite number >= 0 (0: greedy)");
+    reject("temperature is " + number_text(config->temperature) + "; it must be a finite number >= 0 (0: greedy)");
   }
   require_at_least("top_k", config->top_k, 0, "0: off");
   if (std::isinf(config->repeat_penalty) && config->repeat_penalty > 0.0f) {

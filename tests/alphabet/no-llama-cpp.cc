@@ -16,6 +16,7 @@ Engine::~Engine() = default;
 std::unique_ptr<LlmBackendSession> Engine::open(const eliza_llm_stream_config_t&) { not_there(); }
 std::vector<float> Engine::embed(std::string_view, int) { not_there(); }
 TurnScore Engine::eot_score(const int32_t*, size_t, int32_t) { not_there(); }
+void Engine::stop() noexcept {}
 void Engine::set_verifier_callback(eliza_verifier_callback_t, void*) {}
 
 void check_host_cpu() {}

@@ -20,6 +20,7 @@ NOT_PRODUCED = {
     "no GPU: none of its driver's libraries opens",
     "LiteRT-LM cannot load the model file … on the … (…)",
     "the model file … does not fit …",
+    "the context was destroyed while this call was at work on it",
     "This is a fault of eliza's own: please report it",
     "MLX failed (…); the stream's context is lost",
     "needs about … for its weights, where … of memory are available",

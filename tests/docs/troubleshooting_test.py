@@ -333,7 +333,8 @@ def prompts_and_tokens(folder: Path, _) -> Iterator[str]:
         tokens = (c_int * 3)(*context.tokenize("abc", add_special=False))
         yield _error(library.call, "detokenize", context.handle, tokens, 3, 0, 0, text, 1)
         yield _error(library.call_for_string, "model_meta", context.handle, b"no.such.key")
-        yield _error(library.call_for_string, "json_schema_to_gbnf", b"{")
+        for schema in (b"{", b'{"type": "number", "minimum": 1}'):
+            yield _error(library.call_for_string, "json_schema_to_gbnf", schema)
         yield _error(library.call, "vad_open", context.handle, 16000)
         yield _error(library.call, "kokoro_load", context.handle, b"a.gguf", b"voice", 1)
 

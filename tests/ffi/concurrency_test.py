@@ -24,11 +24,11 @@ def in_background(function, *arguments):
 class Blocking:
     """A script whose `next` lasts until a cancel, and that notes what happens."""
 
-    def __init__(self, fake):
+    def __init__(self, fake, **hooks):
         self.events = []
         self.entered = threading.Event()
         self.cancelled = threading.Event()
-        fake.script(next=self._next, cancel=self._cancel, reset=self._reset, deleted=self._deleted)
+        fake.script(next=self._next, cancel=self._cancel, reset=self._reset, deleted=self._deleted, **hooks)
 
     def _next(self, *_):
         self.events.append("next")
@@ -105,6 +105,27 @@ def test_a_call_that_waits_for_its_turn_when_the_stream_closes_is_cancelled(fake
         assert {waited.result(LIMIT_S) for waited in statuses} <= {abi.CANCELLED, abi.INVALID_ARG}
     assert "reset" not in script.events
     assert script.events.count("deleted") == 1
+
+
+def test_statistics_do_not_wait_where_the_backend_counts_for_all_threads(fake, context):
+    script = Blocking(fake, has_concurrent_stats=lambda session: 1)
+    with context.open() as stream, in_background(status_of, stream.next) as status:
+        assert script.entered.wait(LIMIT_S)
+        assert '"backend":"fake"' in fake.library.call_for_string("llm_stream_stats", stream.handle)
+        assert not status.done()
+        stream.cancel()
+        assert status.result(LIMIT_S) == abi.CANCELLED
+
+
+def test_statistics_wait_for_their_turn_where_it_does_not(fake, context):
+    script = Blocking(fake)
+    with context.open() as stream, in_background(status_of, stream.next) as status:
+        assert script.entered.wait(LIMIT_S)
+        with in_background(fake.library.call_for_string, "llm_stream_stats", stream.handle) as stats:
+            assert not stats.done()
+            stream.cancel()
+            assert '"backend":"fake"' in stats.result(LIMIT_S)
+        assert status.result(LIMIT_S) == abi.CANCELLED
 
 
 def test_an_open_in_flight_is_lost_with_its_context(fake, tmp_path):

@@ -85,6 +85,8 @@ class FakeSession final : public LlmBackendSession {
   }
   int set_seed(uint64_t seed) override { return ask(hooks.set_seed, ELIZA_OK, id_, seed); }
 
+  bool has_concurrent_stats() const override { return ask(hooks.has_concurrent_stats, 0, id_) != 0; }
+
   LlmSessionStats stats() const override {
     LlmSessionStats stats;
     stats.device = "device \xff";  // as a driver may call it: not UTF-8
@@ -96,7 +98,7 @@ class FakeSession final : public LlmBackendSession {
  private:
   const int id_ = ++last_session;
   const int32_t max_tokens_;
-  int32_t generated_ = 0;
+  std::atomic<int32_t> generated_{0};  // stats may be asked meanwhile
 };
 
 // Its tokens are bytes.

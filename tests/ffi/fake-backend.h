@@ -36,6 +36,7 @@ typedef struct FakeHooks {
   int (*save_slot)(int session, const char* filename, char** out_error);
   int (*restore_slot)(int session, const char* filename, char** out_error);
   int (*set_seed)(int session, uint64_t seed);
+  int (*has_concurrent_stats)(int session);
   void (*deleted)(int session);
 } FakeHooks;
 

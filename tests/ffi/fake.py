@@ -29,6 +29,7 @@ _HOOKS = {
     "save_slot": (c_int, c_int, c_void_p, c_void_p),
     "restore_slot": (c_int, c_int, c_void_p, c_void_p),
     "set_seed": (c_int, c_int, c_uint64),
+    "has_concurrent_stats": (c_int, c_int),
     "deleted": (None, c_int),
 }
 _TYPES = {name: CFUNCTYPE(*signature) for name, signature in _HOOKS.items()}

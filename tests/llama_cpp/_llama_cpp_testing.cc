@@ -21,6 +21,7 @@
 #include "native/backends/llama_cpp/runtime.h"
 #include "native/backends/llama_cpp/sampler.h"
 #include "native/backends/llama_cpp/session.h"
+#include "native/backends/llama_cpp/stop-flag.h"
 #include "native/base/error.h"
 #include "native/include/eliza-inference-ffi.h"
 #include "native/text/utf8-gate.h"
@@ -237,12 +238,21 @@ PYBIND11_MODULE(_llama_cpp_testing, m) {
   const auto mutable_model = [](const std::shared_ptr<const Model>& model) {
     return std::const_pointer_cast<Model>(model);  // pybind11 holds no pointers to const
   };
+  using eliza::llama_cpp::StopFlag;
+  py::class_<StopFlag>(m, "StopFlag").def(py::init([] { return new StopFlag(false); })).def("set", [](StopFlag& flag) {
+    flag = true;
+    eliza::llama_cpp::wake_waiting_loads();
+  });
   m.def(
       "acquire_model",
-      [=](const std::string& path, int32_t layers) {
-        return mutable_model(eliza::llama_cpp::acquire_model(path, layers));
+      [=](const std::string& path, int32_t layers, const StopFlag* stop) {
+        return mutable_model(eliza::llama_cpp::acquire_model(path, layers, stop));
       },
-      py::arg("path"), py::arg("n_gpu_layers") = 0, py::call_guard<py::gil_scoped_release>());
+      py::arg("path"), py::arg("n_gpu_layers") = 0, py::arg("stop") = nullptr,
+      py::call_guard<py::gil_scoped_release>());
+  m.def("load_model", [](const std::string& path, const StopFlag& stop) {
+    return std::make_shared<Model>(path, 0, /*vocab_only=*/false, &stop);
+  });
   m.def(
       "acquire_vocabulary",
       [=](const std::string& path) { return mutable_model(eliza::llama_cpp::acquire_vocabulary(path)); },

@@ -162,15 +162,27 @@ def doubling(levels: int) -> dict:
     return schema
 
 
+def doubling_refs(levels: int) -> dict:
+    """A $ref that leads to 2**levels others, were they followed one by one, in a oneOf that asks for their types."""
+    return {
+        "oneOf": [{"$ref": "#/$defs/d0"}, {"type": "null"}],
+        "$defs": {f"d{i}": {"anyOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(levels)}
+        | {f"d{levels}": {"type": "null"}},
+    }
+
+
 NESTED = "nested deeper than 64 levels, \\$ref included"
 SCHEMAS = {
     "ref chain 200": (ref_chain(200), NESTED),
     "ref chain 3000": (ref_chain(3000), NESTED),
-    "ref to itself in allOf": ({"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#/$defs/a"}}}, "allOf has"),
+    "ref to itself in allOf": (
+        {"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#/$defs/a"}}},
+        "back to itself",
+    ),
     "refs built backwards": (
         {
             "properties": {
-                "a": {"allOf": [{"items": {"$ref": f"#/$defs/d{i}"}} for i in reversed(range(200))]},
+                "a": {"properties": {f"p{i}": {"items": {"$ref": f"#/$defs/d{i}"}} for i in reversed(range(200))}},
                 "b": {"$ref": "#/$defs/d0"},
             },
             "$defs": {f"d{i}": {"anyOf": [{"$ref": f"#/$defs/d{i + 1}"}]} for i in range(200)}
@@ -186,7 +198,7 @@ SCHEMAS = {
         {"properties": {"a" * 500: {"properties": {f"{i}": {"type": "null"} for i in range(3000)}}}},
         "the grammar would have more than 1048576 bytes",
     ),
-    "pattern": ({"pattern": "^a" + "*" * 200_000 + "$"}, "a pattern has more than 4096 bytes"),
+    "pattern": ({"pattern": "^a" + "*" * 200_000 + "$"}, "it has more than 4096 bytes"),
     "name": ({"properties": {"n" * 50_000: {}}, "additionalProperties": True}, "name has more than 150 characters"),
     "items": (
         {"properties": {"a": {"type": "array", "items": {}, "minItems": 5, "maxItems": 3}}},
@@ -198,9 +210,11 @@ SCHEMAS = {
         {"type": "integer", "exclusiveMinimum": 4, "exclusiveMaximum": 5},
         "minimum 5 is greater than maximum 4",
     ),
-    "repetition": ({"pattern": "^a{5,3}$"}, r"Invalid pattern \^a\{5,3\}\$: \{5,3\} asks for at least 5 and at most 3"),
+    "repetition": ({"pattern": "^a{5,3}$"}, "a repetition of at least 5 and at most 3, at offset"),
     "digits": ({"type": "integer", "minimum": 10**17}, "more digits than"),
-    "two errors": ({"properties": {"a": {"pattern": "^a)$"}, "b": {"pattern": "^*$"}}}, "unbalanced .*; .*nothing to"),
+    "groups": ({"pattern": "^" + "(" * 100 + "a" + ")" * 100 + "$"}, "groups are nested deeper than 40"),
+    "types in types": (doubling_refs(20), "'oneOf' wants exactly one to match"),
+    "oneOf": ({"oneOf": [{"const": i} for i in range(3000)]}, "'oneOf' has more than 100 alternatives"),
     "no schema": ({"properties": {"a": 5}}, "at #/properties/a: schema must be an object"),
     "no JSON": ("{", "parse error"),
 }

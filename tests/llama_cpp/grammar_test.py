@@ -104,7 +104,10 @@ def test_a_complete_grammar_ends_the_generation():
         ("root ::= missing", "Undefined rule identifier 'missing'"),
         ('start ::= "a"', "root"),
         ("root ::= root", "recursion"),
-        ('root ::= "a"{3000}', "repetitions"),
+        ('root ::= "a"{2001}', "line 1, column 13: 2001 repetitions, where 2000 is the most"),
+        ('root ::= "a"{2001,}', "line 1, column 13: 2001 repetitions, where 2000 is the most"),
+        ('root ::= "a"{1,2001}', "line 1, column 13: 2001 repetitions, where 2000 is the most"),
+        ('root ::= ("a" | "b"){0,5000} "c"', "column 21: 5000 repetitions, where 2000 is the most"),
         ('root ::= "a"{5,3}', "line 1, column 13: a repetition of at least 5 and at most 3 times"),
     ],
 )

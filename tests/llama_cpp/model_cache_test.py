@@ -94,6 +94,43 @@ def test_a_failed_load_does_not_stick(tmp_path, path):
     assert llama.acquire_model(str(broken)).vocab_size == 362
 
 
+def test_a_load_that_is_stopped(path):
+    stop = llama.StopFlag()
+    assert llama.load_model(path, stop).vocab_size == 362
+    stop.set()
+    for load in (lambda: llama.load_model(path, stop), lambda: llama.acquire_model(path, stop=stop)):
+        with pytest.raises(RuntimeError, match="-7: the context was destroyed"):
+            load()
+    assert llama.acquire_model(path).vocab_size == 362
+
+
+def test_threads_that_are_stopped_leave_the_load_to_others(path):
+    for attempt in range(20):
+        threads = 8
+        stops = [llama.StopFlag() if i % 2 else None for i in range(threads)]
+        barrier = threading.Barrier(threads + 1)
+        loaded = [None] * threads
+
+        def load(i, stops=stops, barrier=barrier, loaded=loaded) -> None:
+            barrier.wait()
+            try:
+                loaded[i] = llama.acquire_model(path, stop=stops[i])
+            except RuntimeError as error:
+                assert str(error).startswith("-7")
+
+        workers = [threading.Thread(target=load, args=(i,)) for i in range(threads)]
+        for worker in workers:
+            worker.start()
+        barrier.wait()
+        threading.Event().wait(attempt * 0.0005)
+        for stop in filter(None, stops):
+            stop.set()
+        for worker in workers:
+            worker.join()
+        assert len({loaded[i].address for i in range(0, threads, 2)}) == 1
+        assert {model.address for model in loaded if model} == {loaded[0].address}
+
+
 def test_a_missing_file_says_so(tmp_path):
     with pytest.raises(RuntimeError, match="-3: .*nowhere.gguf cannot be opened: No such file"):
         llama.acquire_model(str(tmp_path / "nowhere.gguf"))

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -56,11 +57,42 @@ def test_a_full_context_ends_the_generation(context):
         assert stats(stream)["kv_used"] == stats(stream)["kv_capacity"] == 16
         with pytest.raises(abi.Error, match="only 0 of the context's 16 are free"):
             stream.prefill([331])
-        stream.reset()
-        stream.prefill([331] * 16)  # all of it
-        step = stream.next()
-        assert step.ended and step.tokens == []
+
+
+def test_a_prompt_of_exactly_the_contexts_size_gets_one_token(context):
+    prompt = context.tokenize("xxxxxxxxxxxAabc")
+    assert len(prompt) == 16
+    with context.open(context_size=16) as stream:
+        for _ in range(2):
+            stream.prefill(prompt)
+            step = stream.next()
+            assert step.ended and step.text == recall.text("A", "c", 1)
+            assert stats(stream)["stop_reason"] == "context_full"
+            # It has no place in the context.
+            assert stats(stream)["kv_used"] == stats(stream)["kv_capacity"] == 16
+            assert stats(stream)["generated_tokens"] == 1
+            assert stream.next() == abi.Step(True, [], "", 0, 0)
+            with pytest.raises(abi.Error, match="only 0 of the context's 16 are free"):
+                stream.prefill([331])
+            assert stream.reset_keep(15) == 15
+            stream.prefill(prompt[15:])
+            assert stream.generate() == recall.text("A", "c", 1)
+            stream.reset()
+    with context.open(context_size=16, max_tokens=1) as stream:
+        stream.prefill(prompt)
+        assert stream.generate() == recall.text("A", "c", 1)
         assert stats(stream)["stop_reason"] == "context_full"
+
+
+def test_a_token_without_a_place_that_waits_is_not_taken_for_one_of_the_prompt():
+    with abi.Context(models.bundle("tiny_llama_utf8")) as context, context.open(context_size=16) as stream:
+        (letter,) = context.tokenize("b", add_special=False)
+        prompt = [letter] * 13 + context.tokenize("\N{GRINNING FACE}", add_special=False)[:3]
+        stream.prefill(prompt)
+        with pytest.raises(abi.Error, match="needs 4 bytes"):  # an invalid byte on its own: U+FFFD
+            stream.next(text_cap=3)
+        assert stats(stream)["kv_used"] == 16
+        assert stream.reset_keep(16) == 16
 
 
 @pytest.mark.parametrize("token", [-1, 362, 2**31 - 1, -(2**31)])
@@ -108,10 +140,10 @@ def test_a_context_beyond_memory_is_refused_with_an_estimate(context):
         context.open(context_size=2_000_000_000)
 
 
-@pytest.mark.parametrize("threads", ["0", "-1", "513", "two", "2 "])
+@pytest.mark.parametrize("threads", ["0", "-1", "513", "two", "2 ", "1.5"])
 def test_threads_that_are_no_number(context, threads, monkeypatch):
     monkeypatch.setenv("ELIZA_THREADS", threads)
-    with pytest.raises(abi.Error, match=f"ELIZA_THREADS is '{threads}': set it to a number from 1 to 512"):
+    with pytest.raises(abi.Error, match=f"ELIZA_THREADS is '{threads}': set it to a number from 1 to "):
         context.open(context_size=64)
 
 
@@ -212,6 +244,26 @@ def assert_cancelled(call, *arguments) -> None:
     with pytest.raises(abi.Error) as error:
         call(*arguments)
     assert error.value.status == abi.CANCELLED
+
+
+def test_statistics_do_not_wait_for_a_prefill(context):
+    """How far it is shows meanwhile, a chunk at a time."""
+    prompt = context.tokenize("xyz" * 1300)
+    with context.open(context_size=4096) as stream, ThreadPoolExecutor(1) as pool:
+        seen = set()
+        # A prefill that ended before the first look shows nothing: then once more.
+        for _ in range(20):
+            prefill = pool.submit(stream.prefill, prompt)
+            while not prefill.done():
+                seen.add(stats(stream)["kv_used"])
+            prefill.result()
+            assert stats(stream)["kv_used"] == stats(stream)["prompt_tokens"] == len(prompt)
+            stream.reset()
+            assert stats(stream)["kv_used"] == stats(stream)["prompt_tokens"] == 0
+            if seen - {0, len(prompt)}:
+                break
+        assert seen - {0, len(prompt)}, "no statistics while the prompt was decoded"
+        assert all(used == len(prompt) or used % 512 == 0 for used in seen)
 
 
 def test_cancel_is_sticky_until_a_reset(context):

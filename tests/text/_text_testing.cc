@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <locale>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -150,6 +151,15 @@ PYBIND11_MODULE(_text_testing, m) {
       .def_readwrite("context_size", &Config::context_size)
 #endif
       ;
+  // As a host has it that writes numbers for Germans.
+  m.def("set_decimal_comma", [](bool comma) {
+    struct Comma : std::numpunct<char> {
+      char do_decimal_point() const override { return ','; }
+      char do_thousands_sep() const override { return '.'; }
+      std::string do_grouping() const override { return "\3"; }
+    };
+    std::locale::global(comma ? std::locale(std::locale::classic(), new Comma) : std::locale::classic());
+  });
   m.def("validate", &eliza::validate_stream_config, py::arg("config").none(true));
   py::class_<eliza::SamplingSettings>(m, "SamplingSettings")
       .def_readonly("temperature", &eliza::SamplingSettings::temperature)

@@ -88,6 +88,17 @@ def test_invalid(fields: dict[str, float], value: str, wanted: str) -> None:
     assert wanted in message
 
 
+def test_numbers_are_those_of_no_locale() -> None:
+    _text_testing.set_decimal_comma(True)
+    try:
+        for temperature, text in [(-0.5, "-0.5"), (-123456.0, "-123456"), (-1e30, "-1e+30")]:
+            with pytest.raises(_text_testing.Error) as raised:
+                _text_testing.validate(config(temperature=temperature))
+            assert f"temperature is {text};" in raised.value.args[1]
+    finally:
+        _text_testing.set_decimal_comma(False)
+
+
 def test_null() -> None:
     with pytest.raises(_text_testing.Error, match="null") as raised:
         _text_testing.validate(None)

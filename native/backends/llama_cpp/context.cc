@@ -91,6 +91,7 @@ void Context::decode() {
     const int32_t status = cancelled() ? 2 : llama_decode(context_.get(), batch);
     if (status == 0) {
       decoded_ += count;
+      show_size(decoded_);
       continue;
     }
     resynchronise();

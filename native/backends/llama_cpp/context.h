@@ -92,9 +92,14 @@ class Context {
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   void clear_cancel() { cancelled_.store(false, std::memory_order_relaxed); }
   bool cancelled() const { return cancel_flag_->load(std::memory_order_relaxed); }
-  // From now on this context is cancelled when the other is, which outlives it.
-  void follow_cancel(const Context& other) { cancel_flag_ = other.cancel_flag_; }
+  // From now on this context is cancelled while `flag`, which outlives it, is set.
+  void follow_cancel(const std::atomic<bool>& flag) { cancel_flag_ = &flag; }
+  const std::atomic<bool>& cancel_flag() const { return *cancel_flag_; }
   void throw_if_cancelled() const;
+
+  // How many tokens it holds, for other threads: what its owner showed last, and during a decode what is decoded.
+  size_t shown_size() const { return shown_size_.load(std::memory_order_relaxed); }
+  void show_size(size_t size) { shown_size_.store(size, std::memory_order_relaxed); }
 
  private:
   struct ContextDeleter {
@@ -117,6 +122,7 @@ class Context {
   std::unique_ptr<llama_context, ContextDeleter> context_;
   std::vector<llama_token> tokens_;
   size_t decoded_ = 0;
+  std::atomic<size_t> shown_size_{0};
   std::vector<int8_t> no_outputs_;   // for the chunks of a prefill but the last
   std::vector<int8_t> all_outputs_;  // for decode_drafts
 };

@@ -47,7 +47,7 @@ class DraftModel final : public Drafter {
     options.capacity = static_cast<uint32_t>(target.capacity());
     options.threads = target.options().threads;
     context_ = std::make_unique<Context>(std::move(model), options);
-    context_->follow_cancel(target);
+    context_->follow_cancel(target.cancel_flag());
   }
 
   void prefilled() override { follow(target_.tokens().size()); }

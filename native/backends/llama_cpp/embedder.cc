@@ -70,6 +70,7 @@ std::vector<float> Embedder::embed(std::string_view text, int pooling) {
                                            ": split it");
   }
   const std::lock_guard<std::mutex> lock(mutex_);
+  throw_if_stopped(&stop_);
   check_memory(*model_, tokens.size());
 
   const uint32_t size = static_cast<uint32_t>(tokens.size());
@@ -78,6 +79,8 @@ std::vector<float> Embedder::embed(std::string_view text, int pooling) {
   params.n_seq_max = 1;
   params.n_threads = params.n_threads_batch = default_threads();
   params.no_perf = true;
+  params.abort_callback = [](void* flag) { return is_stopped(static_cast<const StopFlag*>(flag)); };
+  params.abort_callback_data = const_cast<StopFlag*>(&stop_);
   const CallScope scope;
   const std::unique_ptr<llama_context, ContextDeleter> context(llama_init_from_model(model_->get(), params));
   if (context == nullptr) {
@@ -90,6 +93,7 @@ std::vector<float> Embedder::embed(std::string_view text, int pooling) {
   }
   const float* embedding = status == 0 ? llama_get_embeddings_seq(context.get(), 0) : nullptr;
   if (embedding == nullptr) {
+    throw_if_stopped(&stop_);
     throw Error(ELIZA_ERR_FFI_FAULT,
                 "llama.cpp computed no embedding, status " + std::to_string(status) + " (" + scope.reason() + ")");
   }

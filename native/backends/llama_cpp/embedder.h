@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "native/backends/llama_cpp/model-cache.h"
+#include "native/backends/llama_cpp/stop-flag.h"
 
 namespace eliza::llama_cpp {
 
@@ -14,7 +15,8 @@ namespace eliza::llama_cpp {
 // embedding needs all tokens in one batch, with work buffers to match.
 class Embedder {
  public:
-  explicit Embedder(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+  // Ends a text under way with ELIZA_ERR_CANCELLED when `stop`, which outlives it, is set.
+  Embedder(std::shared_ptr<const Model> model, const StopFlag& stop) : model_(std::move(model)), stop_(stop) {}
 
   // The L2-normalised embedding of a text. `pooling` as in eliza_inference_embed: 1 mean, 2 first token, 3 last token.
   // Throws Error.
@@ -22,6 +24,7 @@ class Embedder {
 
  private:
   std::shared_ptr<const Model> model_;
+  const StopFlag& stop_;
   std::mutex mutex_;
 };
 

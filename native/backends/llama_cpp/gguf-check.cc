@@ -7,6 +7,7 @@
 
 #include "native/backends/llama_cpp/gguf-reader.h"
 #include "native/base/error.h"
+#include "native/base/number-text.h"
 
 namespace eliza::llama_cpp {
 namespace {
@@ -149,9 +150,9 @@ void read_string_value(GgufReader& reader, const std::string& key, Metadata* met
 // What is not finite makes every logit NaN; and of an epsilon, which normalisation adds below a square root, ggml
 // asserts while computing that it is not negative.
 void check_float(const std::string& key, double value) {
-  if (!std::isfinite(value)) throw Malformed("has " + shown(key) + " = " + std::to_string(value) + ", not a number");
+  if (!std::isfinite(value)) throw Malformed("has " + shown(key) + " = " + number_text(value) + ", not a number");
   if (ends_with(key, "epsilon") && !(value >= 0 && value <= 1)) {
-    throw Malformed("has " + shown(key) + " = " + std::to_string(value) + ", outside of 0 to 1");
+    throw Malformed("has " + shown(key) + " = " + number_text(value) + ", outside of 0 to 1");
   }
 }
 

@@ -1,7 +1,9 @@
 #include <new>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "common/json-schema-to-grammar.h"
+#include "native/backends/llama_cpp/json-schema-check.h"
 #include "native/backends/llama_cpp/llama-cpp.h"
 #include "native/base/error.h"
 
@@ -64,7 +66,9 @@ std::string json_schema_to_gbnf(const std::string& schema) {
                 "the JSON schema is nested deeper than " + std::to_string(kMostNesting) + " levels; make it flatter");
   }
   try {
-    return json_schema_to_grammar(common_json::parse(schema));
+    nlohmann::ordered_json json = nlohmann::ordered_json::parse(schema);
+    check_json_schema(&json);
+    return json_schema_to_grammar(common_json::parse(json.dump()));
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {

@@ -6,6 +6,7 @@
 #include "native/backends/llama_cpp/embedder.h"
 #include "native/backends/llama_cpp/gpu.h"
 #include "native/backends/llama_cpp/session.h"
+#include "native/backends/llama_cpp/stop-flag.h"
 #include "native/backends/llama_cpp/tokenizer.h"
 #include "native/backends/llama_cpp/turn-scorer.h"
 #include "native/backends/llama_cpp/verifier-hook.h"
@@ -58,9 +59,21 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& bundle_dir) {
 struct Engine::Parts {
   const std::shared_ptr<WarmCache> warm_cache = std::make_shared<WarmCache>();
   const std::shared_ptr<VerifierHook> verifier = std::make_shared<VerifierHook>();
+  StopFlag stop{false};
   std::mutex mutex;
   std::unique_ptr<Embedder> embedder;
   std::unique_ptr<TurnScorer> scorer;
+
+  // `*part`, made on the bundle's model when it is first needed.
+  template <typename Part>
+  Part& make(std::unique_ptr<Part>* part, const std::string& bundle_dir) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (*part == nullptr) {
+      check_host_cpu();
+      *part = std::make_unique<Part>(acquire_model(text_artifact(bundle_dir).path, kNoGpuLayers, &stop), stop);
+    }
+    return **part;
+  }
 };
 
 Engine::Engine(std::string bundle_dir) : bundle_dir_(std::move(bundle_dir)), parts_(std::make_unique<Parts>()) {}
@@ -70,9 +83,17 @@ Engine::~Engine() = default;
 std::unique_ptr<LlmBackendSession> Engine::open(const eliza_llm_stream_config_t& config) {
   check_host_cpu();
   const Artifact artifact = text_artifact(bundle_dir_);
-  return std::make_unique<Session>(acquire_model(artifact.path, usable_gpu_layers(config.n_gpu_layers)), config,
-                                   artifact.context_size,
-                                   SessionServices{bundle_dir_, parts_->warm_cache, parts_->verifier});
+  std::shared_ptr<const Model> model =
+      acquire_model(artifact.path, usable_gpu_layers(config.n_gpu_layers), &parts_->stop);
+  std::shared_ptr<const Model> drafter = acquire_drafter(config, bundle_dir_, *model, &parts_->stop);
+  throw_if_stopped(&parts_->stop);
+  return std::make_unique<Session>(std::move(model), config, artifact.context_size,
+                                   SessionServices{std::move(drafter), parts_->warm_cache, parts_->verifier});
+}
+
+void Engine::stop() noexcept {
+  parts_->stop.store(true, std::memory_order_relaxed);
+  wake_waiting_loads();
 }
 
 void Engine::set_verifier_callback(eliza_verifier_callback_t callback, void* user_data) {
@@ -80,27 +101,11 @@ void Engine::set_verifier_callback(eliza_verifier_callback_t callback, void* use
 }
 
 std::vector<float> Engine::embed(std::string_view text, int pooling) {
-  Embedder* const embedder = [&] {
-    const std::lock_guard<std::mutex> lock(parts_->mutex);
-    if (parts_->embedder == nullptr) {
-      check_host_cpu();
-      parts_->embedder = std::make_unique<Embedder>(acquire_model(text_artifact(bundle_dir_).path, kNoGpuLayers));
-    }
-    return parts_->embedder.get();
-  }();
-  return embedder->embed(text, pooling);
+  return parts_->make(&parts_->embedder, bundle_dir_).embed(text, pooling);
 }
 
 TurnScore Engine::eot_score(const int32_t* tokens, size_t num_tokens, int32_t target) {
-  TurnScorer* const scorer = [&] {
-    const std::lock_guard<std::mutex> lock(parts_->mutex);
-    if (parts_->scorer == nullptr) {
-      check_host_cpu();
-      parts_->scorer = std::make_unique<TurnScorer>(acquire_model(text_artifact(bundle_dir_).path, kNoGpuLayers));
-    }
-    return parts_->scorer.get();
-  }();
-  return scorer->score(tokens, num_tokens, target);
+  return parts_->make(&parts_->scorer, bundle_dir_).score(tokens, num_tokens, target);
 }
 
 }  // namespace eliza::llama_cpp

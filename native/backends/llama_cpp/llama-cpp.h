@@ -44,6 +44,10 @@ class Engine {
   std::vector<float> embed(std::string_view text, int pooling);
   TurnScore eot_score(const int32_t* tokens, size_t num_tokens, int32_t target);
 
+  // From any thread: what loads, embeds or scores ends soon, and what comes later at once, with ELIZA_ERR_CANCELLED.
+  // Sessions have a cancel of their own.
+  void stop() noexcept;
+
   // The contract of eliza_inference_set_verifier_callback; null for none.
   void set_verifier_callback(eliza_verifier_callback_t callback, void* user_data);
 

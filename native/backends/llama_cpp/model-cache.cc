@@ -41,15 +41,17 @@ SharedCache<ModelKey, const Model>& models() {
   return cache;
 }
 
-std::shared_ptr<const Model> acquire(const FileId& file, const std::string& path, int32_t n_gpu_layers,
-                                     bool vocab_only) {
-  return models().acquire(ModelKey{file, n_gpu_layers, vocab_only},
-                          [&] { return std::make_shared<const Model>(path, n_gpu_layers, vocab_only); });
+std::shared_ptr<const Model> acquire(const FileId& file, const std::string& path, int32_t n_gpu_layers, bool vocab_only,
+                                     const StopFlag* stop) {
+  return models().acquire(
+      ModelKey{file, n_gpu_layers, vocab_only},
+      [&] { return std::make_shared<const Model>(path, n_gpu_layers, vocab_only, stop); },
+      [&] { throw_if_stopped(stop); });
 }
 
 }  // namespace
 
-Model::Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only)
+Model::Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only, const StopFlag* stop)
     : path_(path), vocab_only_(vocab_only), header_(check_gguf(path)) {
   start_runtime();
   llama_model_params params = llama_model_default_params();
@@ -62,11 +64,14 @@ Model::Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only)
   params.devices = devices.data();
   params.n_gpu_layers = n_gpu_layers;
   params.vocab_only = vocab_only;
-  params.progress_callback = [](float, void*) { return true; };  // the default one prints dots to the log
+  // Returns whether to go on. (The default one prints dots to the log.)
+  params.progress_callback = [](float, void* flag) { return !is_stopped(static_cast<const StopFlag*>(flag)); };
+  params.progress_callback_user_data = const_cast<StopFlag*>(stop);
 
   const CallScope scope;
   model_ = llama_model_load_from_file(path.c_str(), params);
   if (model_ == nullptr) {
+    throw_if_stopped(stop);
     const std::string reason = scope.reason();
     if (on_gpu_ && reason.find("alloc") != std::string::npos) {
       throw Error(ELIZA_ERR_OOM,
@@ -83,15 +88,17 @@ Model::Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only)
   }
 }
 
-std::shared_ptr<const Model> acquire_model(const std::string& path, int32_t n_gpu_layers) {
-  return acquire(file_id(path), path, n_gpu_layers, /*vocab_only=*/false);
+std::shared_ptr<const Model> acquire_model(const std::string& path, int32_t n_gpu_layers, const StopFlag* stop) {
+  return acquire(file_id(path), path, n_gpu_layers, /*vocab_only=*/false, stop);
 }
 
 std::shared_ptr<const Model> acquire_vocabulary(const std::string& path) {
   const FileId file = file_id(path);
   const auto has_all = [&](const ModelKey& key) { return std::get<0>(key) == file && !std::get<2>(key); };
   if (std::shared_ptr<const Model> loaded = models().find(has_all)) return loaded;
-  return acquire(file, path, /*n_gpu_layers=*/0, /*vocab_only=*/true);
+  return acquire(file, path, /*n_gpu_layers=*/0, /*vocab_only=*/true, /*stop=*/nullptr);
 }
+
+void wake_waiting_loads() { models().wake(); }
 
 }  // namespace eliza::llama_cpp

@@ -7,14 +7,16 @@
 
 #include "llama.h"
 #include "native/backends/llama_cpp/gguf-check.h"
+#include "native/backends/llama_cpp/stop-flag.h"
 
 namespace eliza::llama_cpp {
 
 // A loaded model. Immutable, so usable from any thread.
 class Model {
  public:
-  // Checks and loads the file; with layers other than 0, onto the GPUs there are (gpu.h). Throws Error.
-  Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only);
+  // Checks and loads the file; with layers other than 0, onto the GPUs there are (gpu.h). Throws Error,
+  // ELIZA_ERR_CANCELLED where `stop` is set meanwhile.
+  Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only, const StopFlag* stop);
   ~Model() { llama_model_free(model_); }
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
@@ -40,7 +42,14 @@ class Model {
 // The model in `path`, shared with every other user of the same file and GPU layers, and freed with the last of them.
 // A file is the same as long as its inode, size and modification time are. Concurrent calls for one file load it once,
 // those for different files load side by side. Throws Error.
-std::shared_ptr<const Model> acquire_model(const std::string& path, int32_t n_gpu_layers);
+//
+// ELIZA_ERR_CANCELLED soon after `stop` (null: none) is set and wake_waiting_loads called; somebody else who waits for
+// the same file then loads it.
+std::shared_ptr<const Model> acquire_model(const std::string& path, int32_t n_gpu_layers,
+                                           const StopFlag* stop = nullptr);
+
+// So that who waits for another's load looks at its flag.
+void wake_waiting_loads();
 
 // The same for who needs the vocabulary only: the model, where it is loaded already, else one without weights.
 std::shared_ptr<const Model> acquire_vocabulary(const std::string& path);

@@ -12,6 +12,17 @@
 namespace eliza::llama_cpp {
 namespace {
 
+// For the one thread that counts: no other writes.
+template <typename T>
+void add(std::atomic<T>* counter, T value) {
+  counter->store(counter->load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+}
+
+template <typename T>
+T read(const std::atomic<T>& counter) {
+  return counter.load(std::memory_order_relaxed);
+}
+
 Context::Options context_options(const Model& model, const eliza_llm_stream_config_t& config,
                                  int32_t manifest_context_size) {
   Context::Options options;
@@ -33,9 +44,11 @@ std::vector<std::string> ignored_options(const eliza_llm_stream_config_t& config
   return ignored;
 }
 
+}  // namespace
+
 // On the GPU where the model that it drafts for is: an MTP drafter reads that one's KV cache.
 std::shared_ptr<const Model> acquire_drafter(const eliza_llm_stream_config_t& config, const std::string& bundle_dir,
-                                             const Model& model) {
+                                             const Model& model, const StopFlag* stop) {
   if (!drafts(config)) return nullptr;
   if (config.draft_max >= static_cast<int32_t>(kPrefillChunk)) {
     throw Error(ELIZA_ERR_INVALID_ARG, "draft_max is " + std::to_string(config.draft_max) + "; at most " +
@@ -44,10 +57,32 @@ std::shared_ptr<const Model> acquire_drafter(const eliza_llm_stream_config_t& co
   }
   const std::string path = config.mtp_drafter_path;
   const bool relative = path.front() != '/' && !bundle_dir.empty();
-  return acquire_model(relative ? bundle_dir + "/" + path : path, model.on_gpu() ? config.n_gpu_layers : 0);
+  return acquire_model(relative ? bundle_dir + "/" + path : path, model.on_gpu() ? config.n_gpu_layers : 0, stop);
 }
 
-}  // namespace
+void Session::Counters::clear() {
+  for (std::atomic<int64_t>* count :
+       {&prompt_tokens, &reused_tokens, &generated_tokens, &drafted_tokens, &accepted_tokens}) {
+    count->store(0, std::memory_order_relaxed);
+  }
+  for (std::atomic<double>* time : {&prefill_ms, &decode_ms}) time->store(0, std::memory_order_relaxed);
+}
+
+// Shows to other threads, at the end of a call, what it has changed.
+class Session::Showing {
+ public:
+  explicit Showing(Session* session) : session_(session) {}
+  ~Showing() {
+    // For the caller, a warm context is an empty one until its first prefill.
+    session_->context_->show_size(session_->warm_ ? 0 : session_->context_->tokens().size());
+    session_->counters_.stop_reason.store(session_->stream_.stop_reason(), std::memory_order_relaxed);
+  }
+  Showing(const Showing&) = delete;
+  Showing& operator=(const Showing&) = delete;
+
+ private:
+  Session* const session_;
+};
 
 Session::Session(std::shared_ptr<const Model> model, const eliza_llm_stream_config_t& config,
                  int32_t manifest_context_size, SessionServices services)
@@ -64,7 +99,7 @@ Session::Session(std::shared_ptr<const Model> model, const eliza_llm_stream_conf
     }
   }
   Context::Options options = context_options(*model_, config, manifest_context_size);
-  std::shared_ptr<const Model> drafter = acquire_drafter(config, services_.bundle_dir, *model_);
+  std::shared_ptr<const Model> drafter = std::move(services_.drafter);
   if (drafter != nullptr) {
     draft_min_ = static_cast<size_t>(config.draft_min);
     draft_max_ = static_cast<size_t>(config.draft_max);
@@ -90,6 +125,7 @@ void Session::open_context(const Context::Options& options) {
   if (warm_key_) context_ = services_.warm_cache->take(*warm_key_, *model_, options);
   warm_ = context_ != nullptr;
   if (!warm_) context_ = std::make_unique<Context>(model_, options);
+  const Showing showing(this);
 }
 
 // For every call but the first prefill, a warm context is an empty one.
@@ -100,31 +136,33 @@ void Session::forget_warm() {
 
 int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_error) {
   return guard(out_error, [&] {
+    const Showing showing(this);
     context_->throw_if_cancelled();
     if (token_ids == nullptr || num_tokens == 0) {
       throw Error(ELIZA_ERR_INVALID_ARG, "prefill got no tokens: pass at least one");
     }
     check_tokens(model_->vocab(), token_ids, num_tokens);
-    const size_t room = warm_ ? context_->capacity() : context_->room() + stream_.waiting();
+    const size_t room = warm_ ? context_->capacity() : context_->room() + undelivered();
     if (num_tokens > room) {
       throw Error(ELIZA_ERR_INVALID_ARG,
                   "the prompt has " + std::to_string(num_tokens) + " tokens, but only " + std::to_string(room) +
                       " of the context's " + std::to_string(context_->capacity()) +
                       " are free; shorten it, reset the stream, or open one with a larger context_size");
     }
+    sampler_.begin_generation();  // first: a grammar may be too much to follow
     drop_undelivered();
+    overflowed_ = false;
     const Stopwatch stopwatch(&counters_.prefill_ms);
     if (warm_) {
       warm_ = false;
-      counters_.reused_tokens += static_cast<int64_t>(context_->decode_prompt(token_ids, num_tokens));
+      add(&counters_.reused_tokens, static_cast<int64_t>(context_->decode_prompt(token_ids, num_tokens)));
     } else {
       context_->append(token_ids, num_tokens);
       context_->decode();
     }
     if (drafter_ != nullptr) drafter_->prefilled();
-    counters_.prompt_tokens += static_cast<int64_t>(num_tokens);
+    add(&counters_.prompt_tokens, static_cast<int64_t>(num_tokens));
     generation_ = 0;
-    sampler_.begin_generation();
     stream_.begin(max_tokens_);
     return ELIZA_OK;
   });
@@ -133,11 +171,12 @@ int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_err
 int Session::next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out, char* text_out, size_t text_cap,
                   int32_t* drafter_drafted_out, int32_t* drafter_accepted_out, char** out_error) {
   return guard(out_error, [&] {
+    const Showing showing(this);
     context_->throw_if_cancelled();
     const Stopwatch stopwatch(&counters_.decode_ms);
     const int status = stream_.next(tokens_out, tokens_cap, num_tokens_out, text_out, text_cap, drafter_drafted_out,
                                     drafter_accepted_out);
-    counters_.generated_tokens += static_cast<int64_t>(*num_tokens_out);
+    add(&counters_.generated_tokens, static_cast<int64_t>(*num_tokens_out));
     // A caller that knows cancel has returned must not see a success after it.
     if (context_->cancelled()) {
       *num_tokens_out = 0;
@@ -162,7 +201,8 @@ bool Session::deliver(llama_token token, Step* step, std::vector<DecodedToken>* 
 
 TokenSource::Step Session::step(size_t limit, std::vector<DecodedToken>* out) {
   Step step;
-  if (context_->room() == 0) {
+  // A prompt that fills the context leaves logits for one token, which then has no room in it.
+  if (context_->room() == 0 && generation_ > 0) {
     step.stop = StopReason::kContextFull;
     return step;
   }
@@ -177,7 +217,9 @@ TokenSource::Step Session::plain_step(std::vector<DecodedToken>* out) {
   Step step;
   context_->decode();
   const llama_token token = sampler_.sample(context_->logits(), context_->tokens().data(), context_->tokens().size());
-  if (deliver(token, &step, out)) context_->append(&token, 1);
+  if (!deliver(token, &step, out)) return step;
+  overflowed_ = context_->room() == 0;
+  if (!overflowed_) context_->append(&token, 1);
   return step;
 }
 
@@ -203,9 +245,13 @@ TokenSource::Step Session::speculative_step(size_t limit, std::vector<DecodedTok
       if (!deliver(token, &step, out) || accepted == drafts_.size() || token != drafts_[accepted]) break;
     }
   } catch (...) {
-    // Drafts that nobody has looked at may not stay in the context, nor tokens be delivered that are not in it.
-    context_->keep_first(base);
+    // Drafts that nobody has looked at may not stay in the context, nor tokens be delivered that are not in it. The
+    // last token is decoded again: the logits that are there are those after the drafts.
+    const llama_token last = context_->tokens()[base - 1];
+    context_->keep_first(base - 1);
+    context_->append(&last, 1);
     out->clear();
+    generation_ = first;
     throw;
   }
   drafter_->decoded(static_cast<int32_t>(accepted));
@@ -215,8 +261,8 @@ TokenSource::Step Session::speculative_step(size_t limit, std::vector<DecodedTok
 
   step.drafted = static_cast<int32_t>(drafts_.size());
   step.accepted = static_cast<int32_t>(accepted);
-  counters_.drafted_tokens += step.drafted;
-  counters_.accepted_tokens += step.accepted;
+  add<int64_t>(&counters_.drafted_tokens, step.drafted);
+  add<int64_t>(&counters_.accepted_tokens, step.accepted);
   if (services_.verifier != nullptr && !drafts_.empty()) {
     services_.verifier->report(drafts_, accepted, first, ended ? LLAMA_TOKEN_NULL : token);
   }
@@ -224,7 +270,12 @@ TokenSource::Step Session::speculative_step(size_t limit, std::vector<DecodedTok
 }
 
 // The caller never saw tokens that wait for a larger buffer: for it, they are not in the context.
-void Session::drop_undelivered() { context_->keep_first(context_->tokens().size() - stream_.waiting()); }
+size_t Session::undelivered() const {
+  const size_t waiting = stream_.waiting();
+  return overflowed_ && waiting > 0 ? waiting - 1 : waiting;
+}
+
+void Session::drop_undelivered() { context_->keep_first(context_->tokens().size() - undelivered()); }
 
 int Session::cancel() {
   context_->cancel();
@@ -234,34 +285,39 @@ int Session::cancel() {
 void Session::restart(size_t n_keep) {
   forget_warm();
   context_->truncate(n_keep);
+  overflowed_ = false;
   stream_.reset();
-  sampler_.restart();
-  counters_ = {};
+  counters_.clear();
   context_->clear_cancel();
+  sampler_.restart();  // last, since it may fail
 }
 
 int Session::reset() {
   return guard(nullptr, [&] {
+    const Showing showing(this);
     restart(0);
     return ELIZA_OK;
   });
 }
 
 int Session::reset_keep(int32_t n_keep) {
-  const int status = guard(nullptr, [&] {
+  const Showing showing(this);
+  const int kept = guard(nullptr, [&] {
     drop_undelivered();
     restart(static_cast<size_t>(std::max(0, n_keep)));
     return static_cast<int>(context_->tokens().size());
   });
-  return std::max(status, 0);
+  if (kept < 0) context_->truncate(0);  // then 0 is the truth
+  return std::max(kept, 0);
 }
 
 int Session::save_slot(const char* filename, char** out_error) {
   return guard(out_error, [&] {
+    const Showing showing(this);
     context_->throw_if_cancelled();
     forget_warm();
     SavedContext saved = context_->save();
-    saved.visible -= stream_.waiting();
+    saved.visible -= undelivered();
     write_slot_file(filename, context_->slot_identity(), saved);
     return ELIZA_OK;
   });
@@ -269,6 +325,7 @@ int Session::save_slot(const char* filename, char** out_error) {
 
 int Session::restore_slot(const char* filename, char** out_error) {
   return guard(out_error, [&] {
+    const Showing showing(this);
     context_->throw_if_cancelled();
     forget_warm();
     const SavedContext saved = read_slot_file(filename, context_->slot_identity());
@@ -287,11 +344,18 @@ int Session::set_seed(uint64_t seed) {
 }
 
 LlmSessionStats Session::stats() const {
-  LlmSessionStats stats = counters_;
+  LlmSessionStats stats;
   stats.device = model_->device();
-  stats.stop_reason = context_->cancelled() ? "cancelled" : stop_reason_name(stream_.stop_reason());
-  stats.kv_used = warm_ ? 0 : static_cast<int64_t>(context_->tokens().size());
+  stats.stop_reason = context_->cancelled() ? "cancelled" : stop_reason_name(read(counters_.stop_reason));
+  stats.prompt_tokens = read(counters_.prompt_tokens);
+  stats.reused_tokens = read(counters_.reused_tokens);
+  stats.generated_tokens = read(counters_.generated_tokens);
+  stats.drafted_tokens = read(counters_.drafted_tokens);
+  stats.accepted_tokens = read(counters_.accepted_tokens);
+  stats.kv_used = static_cast<int64_t>(context_->shown_size());
   stats.kv_capacity = static_cast<int64_t>(context_->capacity());
+  stats.prefill_ms = read(counters_.prefill_ms);
+  stats.decode_ms = read(counters_.decode_ms);
   stats.ignored_options = ignored_options_;
   return stats;
 }

@@ -28,6 +28,7 @@ TurnScore TurnScorer::score(const int32_t* tokens, size_t num_tokens, int32_t ta
                                            ": pass the last ones");
   }
   const std::lock_guard<std::mutex> lock(mutex_);
+  throw_if_stopped(&stop_);
   if (context_ == nullptr || context_->capacity() < num_tokens) {
     context_.reset();  // first, so that there are never two
     Context::Options options;
@@ -35,8 +36,14 @@ TurnScore TurnScorer::score(const int32_t* tokens, size_t num_tokens, int32_t ta
     options.capacity = context_size(*model_, asked, 0, options.cache_types);
     options.threads = default_threads();
     context_ = std::make_unique<Context>(model_, options);
+    context_->follow_cancel(stop_);
   }
-  context_->decode_prompt(tokens, num_tokens);
+  try {
+    context_->decode_prompt(tokens, num_tokens);
+  } catch (const Error&) {
+    throw_if_stopped(&stop_);  // in its own words: there is no stream to reset
+    throw;
+  }
 
   const float* logits = context_->logits();
   const size_t vocab_size = static_cast<size_t>(llama_vocab_n_tokens(model_->vocab()));

@@ -1,7 +1,6 @@
 #include "native/backends/mlx/session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -9,25 +8,13 @@
 #include "native/backends/mlx/slot.h"
 #include "native/base/error.h"
 #include "native/base/slot-bytes.h"
+#include "native/base/stopwatch.h"
 #include "native/text/context-fit.h"
 #include "native/text/context-size.h"
 #include "native/text/sampling.h"
 
 namespace eliza::mlx {
 namespace {
-
-// Adds the time until its end to *milliseconds.
-class Stopwatch {
- public:
-  explicit Stopwatch(double* milliseconds) : milliseconds_(milliseconds) {}
-  ~Stopwatch() {
-    *milliseconds_ += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  double* milliseconds_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 size_t context_size(const LoadedModel& model, const eliza_llm_stream_config_t& config, int32_t manifest_size) {
   ContextWish wish;
