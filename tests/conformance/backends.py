@@ -26,6 +26,7 @@ class Backend:
         by max_tokens alone; the others' texts are known: "utf8" and "end" are tests/models/BUILD.bazel's
         tiny_llama_utf8 and tiny_llama_end, "recall" is tests/llama_cpp's recall_llama.
       environment: what its runtime needs beside ELIZA_LLM_BACKEND.
+      runtime: the variable that says where its runtime's library is, which CONFORMANCE_RUNTIME names among the runfiles.
       can: of "grammar", "drafter", "slots", "reset_keep", "seed", "embed", what it honours. The rest it must refuse in
         words, or do without: reset_keep keeps nothing.
       converted: its models are made of these, which are GGUF files, by elizainference.convert.
@@ -37,6 +38,7 @@ class Backend:
     models: dict[str, str]
     vocabulary: int
     environment: dict[str, str] = field(default_factory=dict)
+    runtime: str | None = None
     can: frozenset[str] = frozenset()
     device: str = "cpu"
     converted: bool = False
@@ -82,6 +84,14 @@ BACKENDS = [
         vocabulary=362,
         environment={"ELIZA_MLX_DEVICE": "cpu"},
         can=frozenset({"slots", "reset_keep", "seed"}),
+    ),
+    Backend(
+        name="litert-lm",
+        models={"noise": "tests/models/tiny_gemma3_litertlm_bundle"},
+        vocabulary=512,
+        environment={"ELIZA_LITERT_ACCELERATOR": "cpu"},
+        runtime="ELIZA_LITERT_LM_LIBRARY",
+        can=frozenset({"reset_keep", "seed"}),
     ),
 ]
 

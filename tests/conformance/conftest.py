@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.conformance import backends
 from tests.support import abi
+from tests.support.runfile import runfile
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +24,8 @@ def chosen(backend, monkeypatch) -> None:
     monkeypatch.setenv("ELIZA_LLM_BACKEND", backend.name)
     for name, value in backend.environment.items():
         monkeypatch.setenv(name, value)
+    if backend.runtime:
+        monkeypatch.setenv(backend.runtime, os.fspath(runfile(os.environ["CONFORMANCE_RUNTIME"])))
 
 
 @pytest.fixture
