@@ -8,22 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 
 @dataclass(frozen=True)
 class Pin:
-    """One file from a package index."""
+    """One file from a package index, or from an address of its own."""
 
-    index: str  # "pypi", "npm"
+    index: str  # "pypi", "npm"; "generic" for an address
     name: str
     version: str
     platform: str  # the platform that the file is for, as the index calls it; "" for any
     sha256: str
     patches: tuple[str, ...] = ()
+    url: str = ""
 
     @property
     def purl(self) -> str:
         """The package URL (https://github.com/package-url/purl-spec)."""
+        if self.url:
+            return f"pkg:generic/{self.name}?download_url={quote(self.url, safe='')}&checksum=sha256:{self.sha256}"
         return f"pkg:{self.index}/{self.name.replace('@', '%40')}@{self.version}"
 
 
@@ -44,7 +48,11 @@ def _npm(arguments: dict) -> list[Pin]:
     return [Pin("npm", name, version, "", sha256) for name, version, sha256 in split]
 
 
-_KINDS = {"pypi_archive": _pypi, "npm_modules": _npm}
+def _http(arguments: dict) -> list[Pin]:
+    return [Pin("generic", arguments["name"], "", "", arguments["sha256"], url=arguments["url"])]
+
+
+_KINDS = {"pypi_archive": _pypi, "npm_modules": _npm, "http_archive": _http}
 
 
 class _Context:

@@ -83,6 +83,7 @@ def _third_party_impl(mctx):
     cuda_toolkit(
         name = "cuda_toolkit",
         build_file = "//third_party/cuda:toolkit.BUILD.bazel",
+        requirements = "//third_party/cuda:requirements.txt",
     )
 
     # SmolLM2-135M-Instruct in 98 MB, with its chat template. Apache-2.0.
