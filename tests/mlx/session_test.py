@@ -119,19 +119,20 @@ def test_a_generation_that_is_interrupted_by_a_prefill(name, reference):
 
 
 def test_the_end_of_a_generation_is_no_part_of_the_context(name, reference, tmp_path):
-    expected = reference(name, PROMPT, 20)
+    # Some answers of a random model are one token again and again: one of two tokens at least is needed.
+    prompts = (PROMPT + [token] for token in range(5, 105))
+    prompt, expected = next((p, e) for p in prompts if len(set(e := reference(name, p, 20))) > 1)
     end = max(expected, key=expected.index)  # the one that comes last for the first time
     count = expected.index(end)
-    assert count > 0
     copy = Path(shutil.copytree(directory(name), tmp_path / "model"))
     (copy / "generation_config.json").write_text(json.dumps({"eos_token_id": [361, end]}))
     with Session(str(copy), context_size=256) as session:
-        session.prefill(PROMPT)
+        session.prefill(prompt)
         assert session.generate() == expected[:count]
         assert session.stats()["stop_reason"] == "end_of_generation"
-        assert session.stats()["kv_used"] == len(PROMPT) + count
+        assert session.stats()["kv_used"] == len(prompt) + count
         session.prefill([60])
-        assert session.next(1)[1] == reference(name, PROMPT + expected[:count] + [60], 1)
+        assert session.next(1)[1] == reference(name, prompt + expected[:count] + [60], 1)
 
 
 def test_a_full_context_ends_the_generation(name, reference):
