@@ -333,7 +333,14 @@ def make(name: str) -> dict[str, bytes]:
     files = {
         "config.json": _json(config_json(model)),
         "tokenizer.json": _json(tokenizer()),
-        "tokenizer_config.json": _json({"add_bos_token": True, "chat_template": vocabulary.CHAT_TEMPLATE}),
+        "tokenizer_config.json": _json(
+            {
+                "add_bos_token": True,
+                "bos_token": "<s>",
+                "eos_token": "</s>",
+                "chat_template": vocabulary.CHAT_TEMPLATE,
+            }
+        ),
     }
     named = {model.prefix + tensor: value for tensor, value in tensors(model).items()}
     if model.shards == 1:

@@ -63,16 +63,20 @@ void Generation::push(const char* text) noexcept {
 }
 
 void Generation::end(const char* error, bool last) noexcept {
-  // What they free takes the lock: so after it, and this object last.
-  std::shared_ptr<Generation> self;
-  std::shared_ptr<Floor::Turn> turn;
+  std::shared_ptr<Generation> self;  // freed when nothing of this object is used any more
+  if (last) {
+    std::shared_ptr<Floor::Turn> turn;
+    {
+      const std::lock_guard<std::mutex> lock(floor_->mutex);
+      self.swap(self_);
+      turn.swap(turn_);
+    }
+    // The floor is free before the end is told: who hears of that may ask the runtime something.
+  }
   const std::lock_guard<std::mutex> lock(floor_->mutex);
   if (!ended_ && error != nullptr) error_ = error;
   ended_ = true;
   floor_->changed.notify_all();
-  if (!last) return;
-  self.swap(self_);
-  turn.swap(turn_);
 }
 
 Generation::Chunk Generation::next(std::chrono::seconds limit) {
