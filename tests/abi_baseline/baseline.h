@@ -35,12 +35,14 @@
  * Errors.  A function that returns int returns a negative ELIZA_ERR_* on failure; one that returns a pointer
  *   returns NULL. `out_error` may be NULL. Otherwise *out_error is set: to NULL on success, and on failure to a
  *   UTF-8 message that says what was wrong, with which value, and what to do. The caller frees it with
- *   eliza_inference_free_string (or free()). No exception crosses this boundary, bad input never ends the process.
+ *   eliza_inference_free_string (or free()). eliza_inference_last_status() has the status of a call that returned
+ *   NULL. No exception crosses this boundary, bad input never ends the process.
  * Handles.  Contexts, streams and the other opaque pointers are ids, not addresses. A handle that is NULL, closed,
  *   of another kind or made up is ELIZA_ERR_INVALID_ARG. Closing and destroying accept NULL.
  * Memory.  Input strings and arrays are read during the call only. Output strings and arrays come from malloc.
  * Threads.  Every function may be called from any thread. Calls on one stream are serialised, except
- *   eliza_inference_llm_stream_cancel, which returns at once. Different streams run independently.
+ *   eliza_inference_llm_stream_cancel, which returns at once, and ..._stats on llama.cpp. Different streams run
+ *   independently.
  * Callbacks.  A callback may call any function, but may not wait for the call that it came from: a call that would
  *   have to is refused, and what it closes ends when that call returns.
  * Processes.  A child of fork() has none of the library's threads: it may not use handles that its parent made.
@@ -97,9 +99,15 @@ ELIZA_INFERENCE_API const char* eliza_inference_abi_version(void);
  * checks the host's CPU; models are loaded when first needed. NULL on failure. */
 ELIZA_INFERENCE_API EliInferenceContext* eliza_inference_create(const char* bundle_dir, char** out_error);
 
-/* Ends a context. Its open streams are cancelled and closed first: their handles become invalid, calls in flight
- * return ELIZA_ERR_CANCELLED, and destroy returns when they have. */
+/* Ends a context. Its open streams are cancelled and closed first: their handles become invalid, calls in flight (also
+ * those that load a model, embed or score) return ELIZA_ERR_CANCELLED soon, and destroy returns when they have. */
 ELIZA_INFERENCE_API void eliza_inference_destroy(EliInferenceContext* context);
+
+/* The status of the calling thread's last call that could fail: what it returned, or, where it returned NULL, the
+ * ELIZA_ERR_* that its message belongs to. ELIZA_OK after a success (also one that returned a count), and before the
+ * first call. Functions that cannot fail leave it alone: those that return nothing (so a client may free and close
+ * before it asks), *_supported, eliza_inference_abi_version, and this one. (Ours, additive.) */
+ELIZA_INFERENCE_API int eliza_inference_last_status(void);
 
 /* Frees a string this library returned. Accepts NULL. */
 ELIZA_INFERENCE_API void eliza_inference_free_string(char* string);
@@ -207,7 +215,8 @@ ELIZA_INFERENCE_API void eliza_inference_llm_stream_close(EliLlmStream* stream);
 ELIZA_INFERENCE_API int eliza_inference_llm_stream_set_seed(EliLlmStream* stream, uint64_t seed);
 
 /* A JSON object on the stream so far: backend, device, stop_reason, token counts, timings, KV cache use, drafted
- * and accepted tokens, ignored options. docs/abi.md lists the keys. (Ours, additive.) */
+ * and accepted tokens, ignored options. docs/abi.md lists the keys. Does not wait for a call in flight on llama.cpp;
+ * kv_used then tells how far a prefill is. (Ours, additive.) */
 ELIZA_INFERENCE_API int eliza_inference_llm_stream_stats(EliLlmStream* stream, char** out_json, char** out_error);
 
 /* A JSON object on the selection for this context's bundle: the value of ELIZA_LLM_BACKEND, the backend an open would
