@@ -129,7 +129,7 @@ REFUSED = {
     "more experts used than there are": (with_key(".expert_used_count", U32, 2), "expert_used_count = 2"),
     "more MTP layers than layers": (with_key(".nextn_predict_layers", U32, 2), "nextn_predict_layers = 2"),
     "unknown rope scaling": (with_key(".rope.scaling.type", STRING, "cubic"), "rope scaling 'cubic'"),
-    "negative epsilon": (with_key(".attention.layer_norm_rms_epsilon", F32, -1.0), "epsilon = -1.0"),
+    "negative epsilon": (with_key(".attention.layer_norm_rms_epsilon", F32, -1.0), "epsilon = -1,"),
     "epsilon is no number": (with_key(".attention.layer_norm_rms_epsilon", F32, float("nan")), "epsilon = "),
     "odd rotation": (with_key(".rope.dimension_count", U32, 31), "rope.dimension_count = 31"),
     "more rotation than head": (with_key(".rope.dimension_count", U32, 34), "rope.dimension_count = 34"),

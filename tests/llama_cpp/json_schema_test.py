@@ -79,6 +79,11 @@ LEFT_OUT = {
         "maximum",
         "#/$defs/b",
     ),
+    "a type beside ref": (
+        {"type": "null", "$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}},
+        "type",
+        "#",
+    ),
     "beside anyOf": ({"anyOf": [{"type": "string"}], "maxLength": 3}, "maxLength", "#"),
     "a type beside anyOf": ({"type": "string", "anyOf": [{"type": "string"}, {"type": "null"}]}, "type", "#"),
     "anyOf and oneOf": ({"anyOf": [{"type": "string"}], "oneOf": [{"type": "string"}]}, "anyOf", "#"),
@@ -124,6 +129,7 @@ def test_what_a_grammar_cannot_say_is_named(name):
 KEPT = {
     "annotations": {"type": "boolean", "title": "x", "description": "y", "default": True, "examples": [1], "x-own": 1},
     "beside ref": {"$ref": "#/$defs/a", "description": "y", "$defs": {"a": {"enum": [1, 2]}}},
+    "a type beside ref": {"type": "integer", "$ref": "#/$defs/a", "$defs": {"a": {"enum": [1, 2]}}},
     "empty": {
         "type": "object",
         "properties": {"a": {"type": "array", "items": {"type": "null"}, "uniqueItems": False, "maxItems": 2}},
@@ -186,7 +192,7 @@ def test_what_a_grammar_says_is_what_the_schema_wants(noise, name):
 
 
 PATTERNS = [
-    "^abc$", "abc", "^a", "c$", "^$", "", "^(a|bc)+$", "^a|b$", "^(?:x|)y$", "^.{1,5}$", r"^\d{3}-\d{2,4}$",
+    "^abc$", "^a", "^$", "^(a|bc)+$", "^(?:x|)y$", "^.{1,5}$", r"^\d{3}-\d{2,4}$",
     r"^\w+\s\w+$", r"^[^a-y]$", r'^["\\]{2}$', r"^\\\"$", r"^[\w.-]+@[a-z]+\.com$", r"^\S{2}$", r"^[^\s]$",
     r"^[\S]$", r"^\D$",
     r"^[ -~]{4}$",
@@ -210,6 +216,22 @@ def test_patterns(noise, pattern):
         ended += 1
         assert re.search(same, json.loads(text), re.ASCII), text
     assert ended > 0
+
+
+def test_open_patterns():
+    """Where no anchor is, any text: more of it than a model of noise would ever end."""
+
+    def root(pattern: str) -> str:
+        (line,) = (line for line in convert({"pattern": pattern}).splitlines() if line.startswith("root ::= "))
+        return line.removeprefix('root ::= "\\"" ((').removesuffix(')) "\\""')
+
+    anything = root("").split(" ([")[0]
+    assert anything.startswith("([") and anything.endswith(")*")
+    assert root("") == f"{anything} {anything}"
+    assert root("abc") == rf"{anything} [\x61] [\x62] [\x63] {anything}"
+    assert root("^a") == rf"[\x61] {anything}"
+    assert root("c$") == rf"{anything} [\x63]"
+    assert root("^a|b$") == rf"[\x61] {anything} | {anything} [\x62]"
 
 
 @pytest.mark.parametrize(

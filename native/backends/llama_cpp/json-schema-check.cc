@@ -120,6 +120,9 @@ class Checker {
     }
     Json* const target = const_cast<Json*>(values_.resolve(schema.at("$ref")));  // within the root, which is not
     if (target == nullptr) return;
+    if (schema.contains("type") && (values_.types_of(target) & ~types_called(schema.at("type"))) != 0) {
+      fail(path, "'type' beside '$ref' would be ignored; leave it out, or narrow what '$ref' refers to");
+    }
     const std::string ref = schema.at("$ref").get<std::string>();
     if (seen_.insert(ref).second) node(*target, ref);
   }
