@@ -41,6 +41,17 @@ def messages(document: str) -> dict[str, list[str]]:
     return found
 
 
-def pattern(message: str, between: str = ".*") -> re.Pattern[str]:
+def says(text: str, message: str) -> bool:
+    """Whether a text is, or holds, a quoted message; each … may stand for anything."""
+    at = 0
+    for part in message.split("…"):
+        at = text.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
+
+
+def pattern(message: str, between: str) -> re.Pattern[str]:
     """What finds a quoted message in a text; `between` is what its … may stand for."""
     return re.compile(between.join(re.escape(part) for part in message.split("…")), re.DOTALL)
