@@ -170,11 +170,12 @@ def test_errors_are_those_of_the_twin(engine):
     async def main():
         with pytest.raises(eliza.InvalidArgument, match="max_token"):
             await engine.agenerate([97], max_token=5)
+        chat = engine.achat()
         with pytest.raises(eliza.InvalidArgument, match="chat template"):
-            await engine.achat().generate("hello")
+            await chat.generate("hello")
+        await chat.aclose()
 
     asyncio.run(main())
-    gc.collect()
     assert no_threads_are_left()
 
 
@@ -184,5 +185,10 @@ def test_one_that_is_left(engine):
             break
 
     asyncio.run(main())
-    gc.collect()
-    assert no_threads_are_left()
+    # Not at once: a thread that has just made a call still has a hand on it.
+    for _ in range(1000):
+        gc.collect()
+        if not worker_threads():
+            return
+        time.sleep(0.01)
+    pytest.fail(f"left: {worker_threads()}")
