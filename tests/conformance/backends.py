@@ -28,7 +28,7 @@ class Backend:
       environment: what its runtime needs beside ELIZA_LLM_BACKEND.
       runtime: the variable that says where its runtime's library is, which CONFORMANCE_RUNTIME names among the runfiles.
       can: of "grammar", "drafter", "slots", "reset_keep", "seed", "embed", what it honours. The rest it must refuse in
-        words, or do without: reset_keep keeps nothing.
+        words, or do without: reset_keep keeps nothing. "all_ids": its prompts may hold any id of the vocabulary.
       converted: its models are made of these, which are GGUF files, by elizainference.convert.
       vocabulary: the number of token ids.
       device: as the statistics call it.
@@ -75,7 +75,7 @@ BACKENDS = [
         name="llama.cpp",
         models=_TINY_LLAMA,
         vocabulary=362,
-        can=frozenset({"grammar", "drafter", "slots", "reset_keep", "seed", "embed"}),
+        can=frozenset({"grammar", "drafter", "slots", "reset_keep", "seed", "embed", "all_ids"}),
     ),
     Backend(
         name="mlx-coreml",
@@ -83,7 +83,7 @@ BACKENDS = [
         converted=True,
         vocabulary=362,
         environment={"ELIZA_MLX_DEVICE": "cpu"},
-        can=frozenset({"slots", "reset_keep", "seed"}),
+        can=frozenset({"slots", "reset_keep", "seed", "all_ids"}),
     ),
     Backend(
         name="litert-lm",

@@ -42,7 +42,14 @@ def test_reset_keep_and_the_rest_is_a_full_prefill(context, backend, keep, gener
         history = (prompt + tokens)[: min(keep, len(prompt) + len(tokens))]
         stream.prefill(history[kept:] + rest)
         ours = run(stream)
-    assert ours == answer(context, history + rest)
+    try:
+        expected = answer(context, history + rest)
+    except abi.Error as error:
+        # A part of a character, say, that it generated itself, and that a runtime which takes text cannot be given.
+        assert "all_ids" not in backend.can
+        assert "no text gives this token" in error.message
+        return
+    assert ours == expected
 
 
 def test_reset_keep_of_less_than_nothing(context):
