@@ -1,5 +1,7 @@
 #include "native/backends/mlx/loaded-model.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -41,7 +43,9 @@ void require_memory(const std::string& directory, const Weights& weights, bool w
 std::string read_identity(const std::string& directory) {
   const Config config = Config::read(directory);
   const Weights weights(directory, config);
-  return directory + "\n" + std::to_string(weights.fingerprint() ^ config.fingerprint()) + "\n";
+  // A process that was forked has its parent's models, but not the threads that they belong to.
+  return directory + "\n" + std::to_string(weights.fingerprint() ^ config.fingerprint()) + "\n" +
+         std::to_string(getpid()) + "\n";
 }
 
 // MLX has a thread for each stream of the CPU, and never ends one: a model that is freed leaves its stream to the next.
@@ -55,6 +59,7 @@ class Streams {
   mx::Stream take() {
     const mx::Device device = mx::default_device();
     const std::lock_guard<std::mutex> lock(mutex_);
+    forget_the_parents();
     const auto idle = std::find_if(idle_.begin(), idle_.end(), [&](const mx::Stream& s) { return s.device == device; });
     // "Unsafe", since nothing keeps two threads from using it at once: one model's thread has it at a time.
     if (idle == idle_.end()) return mx::new_thread_unsafe_stream(device);
@@ -65,11 +70,20 @@ class Streams {
 
   void give_back(const mx::Stream& stream) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    forget_the_parents();
     idle_.push_back(stream);
   }
 
  private:
+  // After a fork, those whose threads are the parent's.
+  void forget_the_parents() {
+    if (process_ == getpid()) return;
+    process_ = getpid();
+    idle_.clear();
+  }
+
   std::mutex mutex_;
+  pid_t process_ = getpid();
   std::vector<mx::Stream> idle_;
 };
 
