@@ -68,7 +68,8 @@ def test_at_any_moment_of_a_prefill_and_a_generation(context):
     hit = set()
     with context.open(max_tokens=120, context_size=2048) as stream:
         # A model may be made for less.
-        long = (context.tokenize(PROMPT) * 300)[: stats(stream)["kv_capacity"] - 160]
+        words = context.tokenize(" " + PROMPT, add_special=False)
+        long = (context.tokenize(PROMPT) + words * 300)[: stats(stream)["kv_capacity"] - 160]
         for delay_ms in (0, 1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90):
             canceller = threading.Timer(delay_ms / 1000, stream.cancel)
             canceller.start()

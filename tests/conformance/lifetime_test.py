@@ -14,6 +14,22 @@ from tests.support import abi
 from tests.support.isolated import isolated
 
 
+# The first, since not every runtime can be used on both sides of a fork.
+def test_nothing_is_written_and_nothing_ends_the_process(backend):
+    bundle = backend.bundle("noise")
+
+    @isolated
+    def use():
+        with abi.Context(bundle) as context, context.open(max_tokens=8, context_size=256) as stream:
+            stream.prefill(context.tokenize(PROMPT))
+            stream.generate()
+            for call in (lambda: stream.prefill([-1]), lambda: context.open(max_tokens=-1), lambda: stream.next(0, 0)):
+                with pytest.raises(abi.Error):
+                    call()
+
+    use()
+
+
 def test_null_arguments(context):
     library = context.library
     with context.open(max_tokens=8, context_size=256) as stream:
@@ -168,21 +184,6 @@ def test_opening_and_closing_keeps_nothing(backend):
     before = resident()
     cycles(60)
     assert resident() - before < 60 * 16 * 1024
-
-
-def test_nothing_is_written_and_nothing_ends_the_process(backend):
-    bundle = backend.bundle("noise")
-
-    @isolated
-    def use():
-        with abi.Context(bundle) as context, context.open(max_tokens=8, context_size=256) as stream:
-            stream.prefill(context.tokenize(PROMPT))
-            stream.generate()
-            for call in (lambda: stream.prefill([-1]), lambda: context.open(max_tokens=-1), lambda: stream.next(0, 0)):
-                with pytest.raises(abi.Error):
-                    call()
-
-    use()
 
 
 def test_statistics_of_no_one(context):

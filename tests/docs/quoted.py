@@ -25,6 +25,7 @@ NOT_PRODUCED = {
     "MLX failed (…); the stream's context is lost",
     "needs about … for its weights, where … of memory are available",
     "asks for …, but this process has MLX streams on …",
+    "MLX was started in the process that this one was forked from",
 }
 
 # The message of another program: the loader's of glibc.

@@ -11,6 +11,7 @@ import pytest
 
 from tests.models import make_tiny_mlx
 from tests.support import abi, models
+from tests.support.isolated import isolated
 from tests.support.runfile import runfile
 
 LIBRARY = abi.Library(
@@ -55,6 +56,18 @@ def test_text_to_text(name):
         assert "".join(step.text for step in steps) == context.detokenize(tokens)
         assert stats(stream)["backend"] == "mlx-coreml"
         assert stats(stream)["device"] == "cpu"
+
+
+def test_a_forked_process_is_told():
+    with abi.Context(bundle("llama_f32"), LIBRARY) as context, context.open(max_tokens=1, context_size=64):
+        pass
+
+    @isolated
+    def child():
+        with abi.Context(bundle("llama_f32"), LIBRARY) as context, pytest.raises(abi.Error, match="forked from"):
+            context.open(max_tokens=1, context_size=64)
+
+    child()
 
 
 def test_the_cpu_is_chosen_where_there_is_nothing_else():

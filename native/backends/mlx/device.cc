@@ -73,6 +73,12 @@ DeviceChoice choose_device() {
 std::shared_ptr<const Device> use_device(Device device) {
   static std::mutex* const mutex = new std::mutex;
   static std::weak_ptr<const Device>* const current = new std::weak_ptr<const Device>;
+  static const pid_t process = getpid();
+  if (process != getpid()) {
+    throw Error(ELIZA_ERR_INVALID_ARG,
+                "MLX was started in the process that this one was forked from, and its threads have stayed there; run "
+                "another program (exec), or start MLX in the child alone");
+  }
   const std::lock_guard<std::mutex> lock(*mutex);
   if (std::shared_ptr<const Device> in_use = current->lock()) {
     if (*in_use == device) return in_use;

@@ -59,7 +59,6 @@ class Streams {
   mx::Stream take() {
     const mx::Device device = mx::default_device();
     const std::lock_guard<std::mutex> lock(mutex_);
-    forget_the_parents();
     const auto idle = std::find_if(idle_.begin(), idle_.end(), [&](const mx::Stream& s) { return s.device == device; });
     // "Unsafe", since nothing keeps two threads from using it at once: one model's thread has it at a time.
     if (idle == idle_.end()) return mx::new_thread_unsafe_stream(device);
@@ -70,20 +69,11 @@ class Streams {
 
   void give_back(const mx::Stream& stream) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    forget_the_parents();
     idle_.push_back(stream);
   }
 
  private:
-  // After a fork, those whose threads are the parent's.
-  void forget_the_parents() {
-    if (process_ == getpid()) return;
-    process_ = getpid();
-    idle_.clear();
-  }
-
   std::mutex mutex_;
-  pid_t process_ = getpid();
   std::vector<mx::Stream> idle_;
 };
 
