@@ -13,7 +13,6 @@ import statistics
 import subprocess
 
 from bench import report
-from tests.support import models
 from tests.support.runfile import runfile
 
 DECODE_TOKENS = 256
@@ -52,7 +51,7 @@ class Loops:
 def main() -> None:
     parser = report.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=31, help="rounds (default: %(default)s)")
-    parser.add_argument("--bundle", default=os.fspath(models.bundle("tiny_gemma3_litertlm")), help="another bundle")
+    parser.add_argument("--bundle", default=os.fspath(runfile(os.environ["MODEL"]).parents[1]), help="another bundle")
     arguments = parser.parse_args()
 
     loops = Loops(arguments.bundle)
