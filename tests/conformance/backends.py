@@ -26,7 +26,7 @@ class Backend:
         by max_tokens alone; the others' texts are known: "utf8" and "end" are tests/models/BUILD.bazel's
         tiny_llama_utf8 and tiny_llama_end, "recall" is tests/llama_cpp's recall_llama.
       environment: what its runtime needs beside ELIZA_LLM_BACKEND.
-      runtime: the variable that says where its runtime's library is, which CONFORMANCE_RUNTIME names among the runfiles.
+      runtime: the variable that says where its runtime's library is; CONFORMANCE_RUNTIME names it among the runfiles.
       can: of "grammar", "drafter", "slots", "reset_keep", "seed", "embed", what it honours. The rest it must refuse in
         words, or do without: reset_keep keeps nothing. "all_ids": its prompts may hold any id of the vocabulary.
       converted: its models are made of these, which are GGUF files, by elizainference.convert.
