@@ -34,8 +34,9 @@ def _only_file(target):
     return files[0]
 
 def _file_arguments(arguments, files, format):
-    for target, path in files.items():
-        arguments.add(_only_file(target), format = format % path)
+    for target, paths in files.items():
+        for path in paths.split(" "):
+            arguments.add(_only_file(target), format = format % path)
 
 def _component_arguments(arguments, components):
     for component in components:
@@ -68,7 +69,7 @@ archive = rule(
     attrs = {
         "files": attr.label_keyed_string_dict(
             allow_files = True,
-            doc = "{a file, or a target of one file: its path in the archive}.",
+            doc = "{a file, or a target of one file: its path in the archive, or several with spaces between}.",
             mandatory = True,
         ),
         "out": attr.output(

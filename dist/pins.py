@@ -49,10 +49,11 @@ def _npm(arguments: dict) -> list[Pin]:
 
 
 def _http(arguments: dict) -> list[Pin]:
-    return [Pin("generic", arguments["name"], "", "", arguments["sha256"], url=arguments["url"])]
+    version = arguments.get("version", "")
+    return [Pin("generic", arguments["name"], version, "", arguments["sha256"], url=arguments["url"])]
 
 
-_KINDS = {"pypi_archive": _pypi, "npm_modules": _npm, "http_archive": _http}
+_KINDS = {"android_ndk": _http, "pypi_archive": _pypi, "npm_modules": _npm, "http_archive": _http}
 
 
 class _Context:

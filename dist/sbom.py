@@ -74,7 +74,8 @@ def bill(name: str, version: str, files: dict[str, Path], components: list[dict]
       name: of the package.
       version: of the package.
       files: {path in the package: file}: what of it is made, rather than copied.
-      components: of each its name, version, license (SPDX), pin (a name of third_party/extensions.bzl) and role.
+      components: of each its name, version, license (SPDX), pin (a name of third_party/extensions.bzl, or "" for
+        what nobody pinned) and role.
       pinned: pins.read().
 
     Raises:
@@ -93,7 +94,7 @@ def bill(name: str, version: str, files: dict[str, Path], components: list[dict]
 
     inputs: dict[str, dict] = {}
     for component in sorted(components, key=lambda component: component["name"]):
-        if component["pin"] not in pinned:
+        if component["pin"] and component["pin"] not in pinned:
             raise SystemExit(f"{component['name']}: third_party/extensions.bzl declares no {component['pin']}")
         described = _package(
             _id("Component", component["name"]), component["name"], component["version"], component["license"]
@@ -103,7 +104,9 @@ def bill(name: str, version: str, files: dict[str, Path], components: list[dict]
             relate(package["SPDXID"], _ROLES["linked"], described["SPDXID"])
         else:
             relate(described["SPDXID"], _ROLES[component["role"]], package["SPDXID"])
-        for pin in pinned[component["pin"]]:
+        if not component["pin"]:
+            described["comment"] = "Taken from the machine that built the package, and not pinned."
+        for pin in pinned.get(component["pin"], []):
             source = _input(pin)
             inputs[source["SPDXID"]] = source
             relate(described["SPDXID"], "CONTAINED_BY", source["SPDXID"])

@@ -20,12 +20,28 @@ load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("@rules_cc//cc/common:cc_shared_library_info.bzl", "CcSharedLibraryInfo")
 
 _PLATFORMS = "//command_line_option:platforms"
+_MACOS_MINIMUM_OS = "//command_line_option:macos_minimum_os"
+
+# {a platform of //platforms: the flags that belong to it}, as .bazelrc has them for `--config=NAME`.
+VARIANTS = {
+    "android_npu": {"//platforms:enable_litert": True},
+    "android_x86_64": {},
+    "linux_arm64": {},
+    "linux_cuda": {},
+    "linux_x86_64": {},
+    "macos_metal": {
+        "//platforms:enable_mlx": True,
+        # The oldest that MLX's own build runs on.
+        _MACOS_MINIMUM_OS: "14.0",
+    },
+}
 
 _FLAGS = [
     "//platforms:cpu_level",
     "//platforms:enable_litert",
     "//platforms:enable_mlx",
     "//platforms:ffi_abi",
+    _MACOS_MINIMUM_OS,
 ]
 
 def _variant_transition_impl(settings, attr):

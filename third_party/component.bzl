@@ -46,7 +46,7 @@ component = rule(
             mandatory = True,
         ),
         "pin": attr.string(
-            doc = "The repository in extensions.bzl that it comes from.",
+            doc = "The repository in extensions.bzl that it comes from; empty where it is this machine's own.",
             mandatory = True,
         ),
         "role": attr.string(

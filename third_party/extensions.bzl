@@ -10,6 +10,7 @@ longer applies is named by Bazel; patches are `git diff` output under a paragrap
 """
 
 load("@bazel_tools//tools/build_defs/repo:http.bzl", "http_archive")
+load("//platforms/toolchains/android:ndk.bzl", "android_ndk")
 load("//third_party/cuda:toolkit.bzl", "cuda_toolkit")
 load(":npm.bzl", "npm_modules")
 load(":pypi.bzl", "pypi_archive", "pypi_wheels")
@@ -77,6 +78,16 @@ def _third_party_impl(mctx):
         build_file = "//third_party/litert_lm:litert_lm_android.BUILD.bazel",
         sha256 = "f0f3ae7b5730af783d1f018f7ad9a8de20c25fedf01af4e35fc11d4382246f7d",
         url = "https://github.com/google-ai-edge/LiteRT-LM/releases/download/v0.16.0/litert_lm_c_api-0.1.0.zip",
+    )
+
+    # Android's compiler, libraries and headers: 720 MB, where ANDROID_NDK_HOME names no other. r28 is the first that
+    # links for pages of 16 KiB by itself. Apache-2.0 with LLVM's exception, for what of it is linked.
+    android_ndk(
+        name = "android_ndk",
+        build_file = "//platforms/toolchains/android:ndk.BUILD.bazel",
+        sha256 = "dfb20d396df28ca02a8c708314b814a4d961dc9074f9a161932746f815aa552f",
+        url = "https://dl.google.com/android/repository/android-ndk-r28c-linux.zip",
+        version = "r28c",
     )
 
     # nvcc, its headers and the static CUDA runtime. NVIDIA's licence: the runtime alone is linked.

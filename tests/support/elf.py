@@ -17,6 +17,8 @@ from pathlib import Path
 
 # What a library may need of a host that has glibc, and nothing else.
 GLIBC = re.compile(r"(libc\.so\.6|libm\.so\.6|libdl\.so\.2|libpthread\.so\.0|ld-linux(-x86-64\.so\.2|-aarch64\.so\.1))")
+# The same of Android, for an app's library.
+ANDROID = re.compile(r"lib(c|m|dl|log)\.so")
 # Where people and build machines keep what they build. Others (/proc, /sys, /etc, ...) are the same everywhere.
 _MACHINE = rb"(?:__w|build|builds|home|mnt|nix|opt|private|root|srv|tmp|usr|Users|var|work|workspace)"
 
@@ -109,7 +111,12 @@ class Elf:
         return {*absolute, *re.findall(rb"[\x21-\x7e]*(?:bazel-out|execroot|sandbox/)[\x21-\x7e]*", data)}
 
     def check(
-        self, exports: set[str], needed: re.Pattern[str], page: int, soname: str = "libelizainference.so"
+        self,
+        exports: set[str],
+        needed: re.Pattern[str],
+        page: int,
+        soname: str = "libelizainference.so",
+        beside: frozenset[str] | set[str] = frozenset(),
     ) -> None:
         """Fails where a user of the library would.
 
@@ -118,6 +125,7 @@ class Elf:
           needed: matches the libraries that it may need.
           page: the largest page size of the systems it is for; its segments lie on such pages.
           soname: its own name.
+          beside: the symbols of a library of ours that it is loaded with. They have no versions; the system's have.
         """
         assert self.exports == exports
         assert self.dynamic["SONAME"] == [soname]
@@ -126,7 +134,8 @@ class Elf:
         # Whatever it uses is in something that it loads.
         assert self.versions.keys() <= set(self.needed)
         known = {version for versions in self.versions.values() for version in versions}
-        assert {name for name in self.undefined if name.partition("@")[2].lstrip("@") not in known} == set()
+        strange = {name for name in self.undefined if name.partition("@")[2].lstrip("@") not in known}
+        assert strange <= set(beside)
 
         # Nothing but data is writable, the loader's tables not even after loading, and no code is patched.
         loads = [(flags, alignment) for kind, flags, alignment in self.segments if kind == "LOAD"]

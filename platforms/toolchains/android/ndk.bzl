@@ -1,22 +1,25 @@
-"""The Android NDK: that of ANDROID_NDK_HOME, where it is set, else Google's r28c, pinned.
+"""The Android NDK: that of ANDROID_NDK_HOME, where it is set, else Google's, which third_party/extensions.bzl pins.
 
 Nothing looks for it before something is built for an Android platform, so a machine without one
 builds everything else.
 """
 
-_VERSION = "r28c"
-
-# {host: sha256}. r28 is the first NDK that links for 16 KiB pages by itself.
-_SHA256 = {
-    "linux": "dfb20d396df28ca02a8c708314b814a4d961dc9074f9a161932746f815aa552f",
-}
-
-_URL = "https://dl.google.com/android/repository/android-ndk-%s-%s.zip"
-
 _WAYS_OUT = "Set ANDROID_NDK_HOME to an NDK's folder (%s or newer), or build where %s can be reached."
 
-def _ways_out(host):
-    return _WAYS_OUT % (_VERSION, _URL % (_VERSION, host))
+_FACTS = '''\
+"""What is known of this NDK."""
+
+# Where clang looks for its own headers.
+RESOURCE_DIRECTORY = %s
+
+# Its name in third_party/extensions.bzl; none where it is ANDROID_NDK_HOME's.
+PIN = %s
+
+REVISION = %s
+'''
+
+def _ways_out(rctx):
+    return _WAYS_OUT % (rctx.attr.version, rctx.attr.url)
 
 def _host(rctx):
     if rctx.os.name.startswith("mac"):
@@ -24,18 +27,26 @@ def _host(rctx):
     return rctx.os.name.split(" ")[0]
 
 def _download(rctx, host):
-    if host not in _SHA256:
-        fail("@android_ndk: no NDK is pinned for %s: set ANDROID_NDK_HOME to an NDK's folder (%s or newer)." % (host, _VERSION))
+    if host != "linux":
+        fail("@android_ndk: no NDK is pinned for %s: set ANDROID_NDK_HOME to an NDK's folder (%s or newer)." % (host, rctx.attr.version))
     result = rctx.download(
         allow_fail = True,
         output = "ndk.zip",
-        sha256 = _SHA256[host],
-        url = _URL % (_VERSION, host),
+        sha256 = rctx.attr.sha256,
+        url = rctx.attr.url,
     )
     if not result.success:
-        fail("@android_ndk: builds for Android need the NDK, which is not here and could not be downloaded. " + _ways_out(host))
-    rctx.extract("ndk.zip", stripPrefix = "android-ndk-" + _VERSION, output = "ndk")
+        fail("@android_ndk: builds for Android need the NDK, which is not here and could not be downloaded. " + _ways_out(rctx))
+    rctx.extract("ndk.zip", stripPrefix = "android-ndk-" + rctx.attr.version, output = "ndk")
     rctx.delete("ndk.zip")
+
+# "28.2.13676358", as an NDK says of itself.
+def _revision(rctx):
+    for line in rctx.read("ndk/source.properties").splitlines():
+        name, _, value = line.partition("=")
+        if name.strip() == "Pkg.Revision":
+            return value.strip()
+    return ""
 
 def _android_ndk_impl(rctx):
     host = _host(rctx)
@@ -47,12 +58,12 @@ def _android_ndk_impl(rctx):
 
     # Google names it after the machines it was built on, which are x86-64 for macOS too.
     prebuilt = "ndk/toolchains/llvm/prebuilt/%s-x86_64" % host
-    for part in ["bin/clang", "bin/llvm-ar", "sysroot/usr/include"]:
-        if not rctx.path("%s/%s" % (prebuilt, part)).exists:
+    for part in ["source.properties"] + [prebuilt.removeprefix("ndk/") + "/" + part for part in ["bin/clang", "bin/llvm-ar", "sysroot/usr/include"]]:
+        if not rctx.path("ndk/" + part).exists:
             fail("@android_ndk: %s holds no %s, so it is no NDK for this machine. %s" % (
                 "ANDROID_NDK_HOME=" + home if home else "the download",
-                prebuilt.removeprefix("ndk/") + "/" + part,
-                _ways_out(host),
+                part,
+                _ways_out(rctx),
             ))
     rctx.symlink(prebuilt, "llvm")
 
@@ -63,7 +74,7 @@ def _android_ndk_impl(rctx):
     resources = result.stdout.strip()
     rctx.symlink(resources, "resources")
     rctx.template("BUILD.bazel", rctx.attr.build_file)
-    rctx.file("paths.bzl", '"""Where clang looks for its own headers."""\n\nRESOURCE_DIRECTORY = %s\n' % repr(resources))
+    rctx.file("ndk_facts.bzl", _FACTS % (repr(resources), repr("" if home else "android_ndk"), repr(_revision(rctx))))
 
 android_ndk = repository_rule(
     implementation = _android_ndk_impl,
@@ -73,19 +84,16 @@ android_ndk = repository_rule(
             doc = "The BUILD file of the repository.",
             mandatory = True,
         ),
+        "sha256": attr.string(
+            doc = "Of the archive, for Linux.",
+            mandatory = True,
+        ),
+        "url": attr.string(mandatory = True),
+        "version": attr.string(
+            doc = "As Google names it: r28c.",
+            mandatory = True,
+        ),
     },
     doc = "An Android NDK, found or fetched.",
     environ = ["ANDROID_NDK_HOME"],
-)
-
-def _android_impl(mctx):
-    android_ndk(
-        name = "android_ndk",
-        build_file = "//platforms/toolchains/android:ndk.BUILD.bazel",
-    )
-    return mctx.extension_metadata(reproducible = True)
-
-android = module_extension(
-    doc = "Declares @android_ndk.",
-    implementation = _android_impl,
 )

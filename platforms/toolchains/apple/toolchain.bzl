@@ -1,93 +1,27 @@
 """How clang and ld64.lld are called for macOS 14: a cc_toolchain, declared in @macos_sdk."""
 
-load("@rules_cc//cc:action_names.bzl", "ACTION_NAMES")
-load("@rules_cc//cc:cc_toolchain_config_lib.bzl", "feature", "flag_group", "flag_set", "tool_path", "with_feature_set")
+load("@rules_cc//cc:cc_toolchain_config_lib.bzl", "tool_path")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/toolchains:cc_toolchain.bzl", "cc_toolchain")
 load("@rules_cc//cc/toolchains:cc_toolchain_config_info.bzl", "CcToolchainConfigInfo")
+load("//platforms/toolchains:clang.bzl", "COMPILE", "LINK", "REPRODUCIBLE", "clang_features", "flags")
 
 # The oldest that MLX's own build runs on.
 _TARGET = "arm64-apple-macosx14.0"
 
-_COMPILE = [
-    ACTION_NAMES.assemble,
-    ACTION_NAMES.c_compile,
-    ACTION_NAMES.cpp_compile,
-    ACTION_NAMES.cpp_header_parsing,
-    ACTION_NAMES.cpp_module_codegen,
-    ACTION_NAMES.cpp_module_compile,
-    ACTION_NAMES.linkstamp_compile,
-    ACTION_NAMES.preprocess_assemble,
-]
-
-_LINK = [
-    ACTION_NAMES.cpp_link_dynamic_library,
-    ACTION_NAMES.cpp_link_executable,
-    ACTION_NAMES.cpp_link_nodeps_dynamic_library,
-]
-
-def _flags(actions, flags, **kwargs):
-    return flag_set(actions = actions, flag_groups = [flag_group(flags = flags)], **kwargs)
-
-def _when(mode):
-    return [with_feature_set(features = [mode])]
-
 def _features(sdk, linker):
     common = ["--target=" + _TARGET, "-isysroot", sdk]
-    return [
-        feature(name = mode)
-        for mode in ("dbg", "fastbuild", "opt")
-    ] + [
-        feature(name = name, enabled = True)
-        for name in ("supports_dynamic_linker", "supports_pic")
-    ] + [
-        feature(
-            name = "default_compile_flags",
-            enabled = True,
-            flag_sets = [
-                _flags(_COMPILE, common + [
-                    # No path, date or time of this build in what it makes.
-                    "-ffile-compilation-dir=.",
-                    "-Wno-builtin-macro-redefined",
-                    '-D__DATE__="redacted"',
-                    '-D__TIMESTAMP__="redacted"',
-                    '-D__TIME__="redacted"',
-                    "-fstack-protector-strong",
-                ]),
-                _flags(_COMPILE, [
-                    "-O2",
-                    "-DNDEBUG",
-                    # What nobody calls is not linked.
-                    "-ffunction-sections",
-                    "-fdata-sections",
-                ], with_features = _when("opt")),
-                _flags(_COMPILE, ["-g"], with_features = _when("dbg")),
-            ],
-        ),
-        # Headers of other repositories give no warnings.
-        feature(
-            name = "external_include_paths",
-            flag_sets = [flag_set(
-                actions = _COMPILE,
-                flag_groups = [flag_group(
-                    expand_if_available = "external_include_paths",
-                    flags = ["-isystem%{external_include_paths}"],
-                    iterate_over = "external_include_paths",
-                )],
-            )],
-        ),
-        feature(
-            name = "default_link_flags",
-            enabled = True,
-            flag_sets = [_flags(_LINK, common + [
-                "--ld-path=" + linker,
-                "-Wl,-dead_strip",
-                "-Wl,-headerpad_max_install_names",
-                "-lc++",
-            ])],
-        ),
-        # No -Wl,-s or the like: Apple's tools strip after linking, and sign after that.
-    ]
+    return clang_features(
+        compile = [flags(COMPILE, common + REPRODUCIBLE + ["-fstack-protector-strong"])],
+        link = [flags(LINK, common + [
+            "--ld-path=" + linker,
+            "-Wl,-dead_strip",
+            "-Wl,-headerpad_max_install_names",
+            "-lc++",
+        ])],
+        # Apple's tools strip after linking, and sign after that.
+        strip = False,
+    )
 
 def _config_impl(ctx):
     root = "/".join([part for part in [ctx.label.workspace_root, ctx.label.package] if part])

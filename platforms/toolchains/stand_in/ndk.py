@@ -70,42 +70,48 @@ def run(*command, **kwargs) -> None:
     subprocess.run([str(word) for word in command], check=True, **kwargs)
 
 
-def exported(symbol_list: pathlib.Path, name: str) -> tuple[list[str], list[str]]:
-    """The functions and the variables that an app built for API level `API` may use of a library."""
-    functions, variables = [], []
+def exported(symbol_list: pathlib.Path, name: str) -> dict[str, tuple[list[str], list[str]]]:
+    """{version: (functions, variables)} that an app built for API level `API` may use of a library."""
+    versions: dict[str, tuple[list[str], list[str]]] = {}
+    version = ""
+    of_version: list[str] = []
     version_is_hidden = False
     for line in symbol_list.read_text().splitlines():
         code, _, comment = line.partition("#")
         code, tags = code.strip(), comment.split()
         if code.endswith("{"):
+            version, of_version = code.split()[0], tags
             version_is_hidden = "PRIVATE" in code or "PLATFORM" in code or "platform-only" in tags
         match = re.fullmatch(r"(\w+);", code)
         if not match or version_is_hidden or {"platform-only", "apex", "llndk", "systemapi"} & set(tags):
             continue
-        levels = {tag.split("=")[0]: tag.split("=")[1] for tag in tags if tag.startswith("introduced")}
+        # What a version says holds for its symbols, unless they say otherwise.
+        levels = dict(tag.split("=") for tag in of_version + tags if tag.startswith("introduced"))
         level = levels.get(f"introduced-{name}", levels.get("introduced", "1"))
         architectures = {tag for tag in tags if tag in ("arm", "arm64", "riscv64", "x86", "x86_64")}
         if architectures and name not in architectures:
             continue
         if not level.isdigit() or int(level) > API:
             continue
+        functions, variables = versions.setdefault(version, ([], []))
         (variables if "var" in tags else functions).append(match[1])
-    return functions, variables
+    return versions
 
 
-def make_library(symbol_lists: list[pathlib.Path], soname: str, triple: str, name: str, folder: pathlib.Path) -> None:
-    """A library with nothing but symbols, to link with."""
-    functions, variables = set(), set()
-    for symbol_list in symbol_lists:
-        found = exported(symbol_list, name)
-        functions |= set(found[0])
-        variables |= set(found[1])
-    source = "".join(f"void {symbol}(void) {{}}\n" for symbol in sorted(functions))
-    source += "".join(f"char {symbol}[64];\n" for symbol in sorted(variables - functions))
+def make_library(symbol_list: pathlib.Path, soname: str, triple: str, name: str, folder: pathlib.Path) -> None:
+    """A library with nothing but symbols and their versions, to link with."""
+    source, script = "", ""
+    for version, (functions, variables) in exported(symbol_list, name).items():
+        source += "".join(f"void {symbol}(void) {{}}\n" for symbol in functions)
+        source += "".join(f"char {symbol}[64];\n" for symbol in variables)
+        script += f"{version} {{ global: {' '.join(f'{symbol};' for symbol in functions + variables)} }};\n"
+    (folder / "versions").write_text(script)
     run(
         "clang", f"--target={triple}{API}", "-x", "c", "-", "-w", "-O0", "-fno-builtin", "-fPIC", "-nostdlib",
-        "-shared", "-fuse-ld=lld", f"-Wl,-soname,{soname}", "-o", folder / soname, input=source, text=True,
+        "-shared", "-fuse-ld=lld", f"-Wl,-soname,{soname}", f"-Wl,--version-script={folder / 'versions'}",
+        "-o", folder / soname, input=source, text=True,
     )  # fmt: skip
+    (folder / "versions").unlink()
 
 
 def make_headers(bionic: pathlib.Path, zig: pathlib.Path, include: pathlib.Path) -> None:
@@ -218,15 +224,15 @@ def main() -> None:
     make_headers(bionic, zig, sysroot / "usr/include")
     shutil.copy(jni, sysroot / "usr/include/jni.h")
     lists = {
-        "libc.so": [bionic / "libc/libc.map.txt"],
-        "libm.so": [bionic / "libm/libm.map.txt"],
-        "libdl.so": [bionic / "libdl/libdl.map.txt"],
+        "libc.so": bionic / "libc/libc.map.txt",
+        "libm.so": bionic / "libm/libm.map.txt",
+        "libdl.so": bionic / "libdl/libdl.map.txt",
     }
     for triple, _, name in ARCHITECTURES.values():
         folder = sysroot / "usr/lib" / triple / str(API)
         folder.mkdir(parents=True)
-        for soname, symbol_lists in lists.items():
-            make_library(symbol_lists, soname, triple, name, folder)
+        for soname, symbol_list in lists.items():
+            make_library(symbol_list, soname, triple, name, folder)
         make_start_files(bionic, sysroot, triple)
         make_cxx_runtime(zig, sysroot, triple, out / "work")
     make_compiler(zig, prebuilt, sysroot)

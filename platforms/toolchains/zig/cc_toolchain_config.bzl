@@ -6,35 +6,20 @@ debug information with paths in it, and knows no -march. Its parts are: `zig cla
 """
 
 load("@rules_cc//cc:action_names.bzl", "ACTION_NAMES")
-load("@rules_cc//cc:cc_toolchain_config_lib.bzl", "env_entry", "env_set", "feature", "flag_group", "flag_set", "tool_path", "with_feature_set")
+load("@rules_cc//cc:cc_toolchain_config_lib.bzl", "env_entry", "env_set", "feature", "tool_path")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/toolchains:cc_toolchain_config_info.bzl", "CcToolchainConfigInfo")
-
-_C = [ACTION_NAMES.c_compile]
-
-_CXX = [
-    ACTION_NAMES.cpp_compile,
-    ACTION_NAMES.cpp_header_parsing,
-    ACTION_NAMES.cpp_module_codegen,
-    ACTION_NAMES.cpp_module_compile,
-    ACTION_NAMES.linkstamp_compile,
-]
-
-_ASSEMBLE = [
-    ACTION_NAMES.assemble,
-    ACTION_NAMES.preprocess_assemble,
-]
-
-_COMPILE = _C + _CXX + _ASSEMBLE
-
-_LINK_LIBRARY = [
-    ACTION_NAMES.cpp_link_dynamic_library,
-    ACTION_NAMES.cpp_link_nodeps_dynamic_library,
-]
-
-_LINK_EXECUTABLE = [ACTION_NAMES.cpp_link_executable]
-
-_LINK = _LINK_LIBRARY + _LINK_EXECUTABLE
+load(
+    "//platforms/toolchains:clang.bzl",
+    "COMPILE",
+    "COMPILE_CXX",
+    "LINK",
+    "LINK_EXECUTABLE",
+    "LINK_LIBRARY",
+    "REPRODUCIBLE",
+    "clang_features",
+    "flags",
+)
 
 # {an architecture of Bazel's: (LLVM's name, the folder of its Linux headers)}
 _ARCHITECTURES = {
@@ -65,11 +50,20 @@ _LIBCXX_DEFINES = [
     "_LIBCPP_ASSERTION_SEMANTIC_DEFAULT=_LIBCPP_ASSERTION_SEMANTIC_IGNORE",
 ]
 
-def _flags(actions, flags, **kwargs):
-    return flag_set(actions = actions, flag_groups = [flag_group(flags = flags)], **kwargs)
+def _compile(cpu):
+    target, _ = _ARCHITECTURES[cpu]
+    return [
+        flags(COMPILE, [
+            "--target=%s-linux-gnu" % target,
+            # None of this machine's headers.
+            "-nostdinc",
+            "-D__GLIBC_MINOR__=28",
+        ] + REPRODUCIBLE + ["-fstack-protector"]),
+        flags(COMPILE_CXX, ["-D" + define for define in _LIBCXX_DEFINES]),
+    ]
 
-def _compile_features(lib, cpu):
-    target, architecture = _ARCHITECTURES[cpu]
+def _include_paths(lib, cpu):
+    _, architecture = _ARCHITECTURES[cpu]
     c_headers = ["-isystem%s/%s" % (lib, folder) for folder in [
         "include",
         "libc/include/%s-linux-gnu" % architecture,
@@ -81,131 +75,71 @@ def _compile_features(lib, cpu):
         "libcxx/include",
         "libcxxabi/include",
     ]]
-    return [
-        feature(
-            name = "default_compile_flags",
-            enabled = True,
-            flag_sets = [
-                _flags(_COMPILE, [
-                    "--target=%s-linux-gnu" % target,
-                    # None of this machine's headers.
-                    "-nostdinc",
-                    "-D__GLIBC_MINOR__=28",
-                    # No path, date or time of this build in what it makes.
-                    "-ffile-compilation-dir=.",
-                    "-Wno-builtin-macro-redefined",
-                    '-D__DATE__="redacted"',
-                    '-D__TIMESTAMP__="redacted"',
-                    '-D__TIME__="redacted"',
-                    "-fstack-protector",
-                ]),
-                _flags(_CXX, ["-D" + define for define in _LIBCXX_DEFINES]),
-                _flags(_COMPILE, [
-                    "-O2",
-                    "-DNDEBUG",
-                    # What nobody calls is not linked.
-                    "-ffunction-sections",
-                    "-fdata-sections",
-                ], with_features = [with_feature_set(features = ["opt"])]),
-                _flags(_COMPILE, ["-g"], with_features = [with_feature_set(features = ["dbg"])]),
-            ],
-        ),
-        # Headers of other repositories give no warnings. Before the system's own, as anywhere.
-        feature(
-            name = "external_include_paths",
-            flag_sets = [flag_set(
-                actions = _COMPILE,
-                flag_groups = [flag_group(
-                    expand_if_available = "external_include_paths",
-                    flags = ["-isystem%{external_include_paths}"],
-                    iterate_over = "external_include_paths",
-                )],
-            )],
-        ),
-        feature(
-            name = "system_include_paths",
-            enabled = True,
-            flag_sets = [
-                _flags(_CXX, cxx_headers),
-                _flags(_COMPILE, c_headers),
-            ],
-        ),
-    ]
+    return feature(
+        name = "system_include_paths",
+        enabled = True,
+        flag_sets = [
+            flags(COMPILE_CXX, cxx_headers),
+            flags(COMPILE, c_headers),
+        ],
+    )
 
-def _link_features(linker, runtime, cpu):
+def _link(linker, runtime, cpu):
     target, _ = _ARCHITECTURES[cpu]
     return [
-        feature(
-            name = "default_link_flags",
-            enabled = True,
-            flag_sets = [
-                _flags(_LINK, [
-                    "--target=%s-linux-gnu" % target,
-                    "--ld-path=" + linker,
-                    # None of this machine's libraries.
-                    "-nostdlib",
-                    "-L" + runtime,
-                    "-Wl,-z,relro,-z,now",
-                    "-Wl,-z,noexecstack",
-                    "-Wl,--gc-sections",
-                    "-Wl,--as-needed",
-                    # Names a file in crash reports; it is a hash of the contents.
-                    "-Wl,--build-id=sha1",
-                ]),
-                _flags(_LINK_LIBRARY, [runtime + "/unload.o"]),
-                _flags(_LINK_EXECUTABLE, [
-                    "-pie",
-                    runtime + "/Scrt1.o",
-                ]),
-                # lld looks into an archive whatever its place.
-                _flags(_LINK, [
-                    "-lc++",
-                    "-lc++abi",
-                    "-lunwind",
-                    "-lc",
-                    "-lc_nonshared",
-                    "-lm",
-                    "-lpthread",
-                    "-ldl",
-                    # ld-linux, for __tls_get_addr.
-                    "-lld",
-                    "-lcompiler_rt",
-                ]),
-            ],
-        ),
-        # What is shipped has no symbol table. With --features=-stripped it has one, for profilers.
-        feature(
-            name = "stripped",
-            enabled = True,
-            flag_sets = [_flags(_LINK, ["-Wl,-s"], with_features = [with_feature_set(features = ["opt"])])],
-        ),
+        flags(LINK, [
+            "--target=%s-linux-gnu" % target,
+            "--ld-path=" + linker,
+            # None of this machine's libraries.
+            "-nostdlib",
+            "-L" + runtime,
+            "-Wl,-z,relro,-z,now",
+            "-Wl,-z,noexecstack",
+            "-Wl,--gc-sections",
+            "-Wl,--as-needed",
+            # Names a file in crash reports; it is a hash of the contents.
+            "-Wl,--build-id=sha1",
+        ]),
+        flags(LINK_LIBRARY, [runtime + "/unload.o"]),
+        flags(LINK_EXECUTABLE, [
+            "-pie",
+            runtime + "/Scrt1.o",
+        ]),
+        # lld looks into an archive whatever its place.
+        flags(LINK, [
+            "-lc++",
+            "-lc++abi",
+            "-lunwind",
+            "-lc",
+            "-lc_nonshared",
+            "-lm",
+            "-lpthread",
+            "-ldl",
+            # ld-linux, for __tls_get_addr.
+            "-lld",
+            "-lcompiler_rt",
+        ]),
     ]
 
 def _zig_cc_toolchain_config_impl(ctx):
     zig = ctx.file.zig
     cpu = ctx.attr.cpu
     triple = _ARCHITECTURES[cpu][0] + "-linux-gnu"
-    features = [
-        feature(name = mode)
-        for mode in ("dbg", "fastbuild", "opt")
-    ] + [
-        feature(
-            name = name,
-            enabled = True,
-        )
-        for name in ("supports_dynamic_linker", "supports_pic")
-    ] + [
+    lib = zig.dirname + "/lib"
+    features = clang_features(
+        compile = _compile(cpu),
+        link = _link(ctx.file._linker.path, ctx.files.runtime[0].path, cpu),
+    ) + [
+        _include_paths(lib, cpu),
         feature(
             name = "zig",
             enabled = True,
             env_sets = [env_set(
-                actions = _COMPILE + _LINK + [ACTION_NAMES.cpp_link_static_library],
+                actions = COMPILE + LINK + [ACTION_NAMES.cpp_link_static_library],
                 env_entries = [env_entry("ZIG", zig.path)],
             )],
         ),
     ]
-    features += _compile_features(zig.dirname + "/lib", cpu)
-    features += _link_features(ctx.file._linker.path, ctx.files.runtime[0].path, cpu)
     tools = {
         "ar": "ar",
         "gcc": "clang",
@@ -220,7 +154,7 @@ def _zig_cc_toolchain_config_impl(ctx):
         abi_libc_version = "glibc_2.28",
         abi_version = "clang",
         compiler = "clang",
-        cxx_builtin_include_directories = ["%workspace%/" + zig.dirname + "/lib"],
+        cxx_builtin_include_directories = ["%workspace%/" + lib],
         features = features,
         host_system_name = "local",
         target_cpu = cpu,
