@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from elizainference import _native
+from elizainference._arguments import shown, utf8
 from elizainference._errors import InvalidArgument
 
 Message: TypeAlias = Mapping[str, Any]
@@ -63,14 +64,17 @@ class ChatTemplate:
         where = f"message {at}"
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise InvalidArgument(
-                f'{where} is {message!r}; it must be a dict such as {{"role": "user", "content": "…"}}'
+                f'{where} is {shown(message)}; it must be a dict such as {{"role": "user", "content": "…"}}'
             )
         if message.get("content") is None and not message.get("tool_calls"):
-            raise InvalidArgument(f"{where} is {message!r}; it has no content")
+            raise InvalidArgument(f"{where} is {shown(message)}; it has no content")
         if self._neutralised(message["role"], cut) != message["role"]:
-            raise InvalidArgument(f"the role of {where} is {message['role']!r}, which holds a special token")
+            raise InvalidArgument(f"the role of {where} is {shown(message['role'])}, which holds a special token")
         joined = {**message, "content": _text_of(message.get("content"), where)}
-        safe: dict[str, Any] = _map_strings(joined, lambda string: self._neutralised(string, cut), where)
+        try:
+            safe: dict[str, Any] = _map_strings(joined, lambda string: self._neutralised(string, cut), where)
+        except RecursionError:
+            raise InvalidArgument(f"{where} is nested too deeply, or holds itself") from None
         return safe
 
     def _neutralised(self, text: str, cut: str) -> str:
@@ -103,32 +107,19 @@ class ChatTemplate:
         return found
 
 
-def utf8(text: str, what: str) -> bytes:
-    """`text` in UTF-8.
-
-    Raises:
-      InvalidArgument: it holds half of a surrogate pair, as undecodable bytes of a command line become.
-    """
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidArgument(
-            f"{what} holds {text[error.start]!r} at position {error.start}, which is no character; "
-            "it must be valid Unicode"
-        ) from None
-
-
 def _text_of(content: Any, where: str) -> str | None:
     """The content of a message, its parts joined where it has parts: a template that joins them itself would join two
     halves of a special token too."""
     if content is None or isinstance(content, str):
         return content
     if not isinstance(content, Sequence) or isinstance(content, (bytes, bytearray)):
-        raise InvalidArgument(f"the content of {where} is {content!r}; it must be a string, or a list of text parts")
+        raise InvalidArgument(
+            f"the content of {where} is {shown(content)}; it must be a string, or a list of text parts"
+        )
     for part in content:
         if not isinstance(part, Mapping) or part.get("type") != "text" or not isinstance(part.get("text"), str):
             raise InvalidArgument(
-                f'{where} holds the part {part!r}; this library takes text: {{"type": "text", "text": "…"}}'
+                f'{where} holds the part {shown(part)}; this library takes text: {{"type": "text", "text": "…"}}'
             )
     return "".join(part["text"] for part in content)
 
@@ -143,7 +134,7 @@ def _map_strings(value: Any, function: Callable[[str], str], where: str) -> Any:
         return {_map_strings(k, function, where): _map_strings(v, function, where) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_map_strings(item, function, where) for item in value]
-    raise InvalidArgument(f"{where} holds {value!r}; only what JSON can hold is allowed in it")
+    raise InvalidArgument(f"{where} holds {shown(value)}; only what JSON can hold is allowed in it")
 
 
 def chat_template(context: _native.Context) -> ChatTemplate | None:

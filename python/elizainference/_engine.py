@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from elizainference import _library, _native, _options
-from elizainference._chat import ChatTemplate, Message, chat_template, metadata, token_id, utf8
+from elizainference._arguments import flag, path_bytes, shown, token_ids, utf8
+from elizainference._chat import ChatTemplate, Message, chat_template, metadata, token_id
 from elizainference._errors import BackendUnavailable, BundleError, ElizaError, InvalidArgument, from_status
 from elizainference._options import Options
-from elizainference._session import Chat
+from elizainference._session import Chat, message_list
 from elizainference._stream import Completion, Stats, Stream, collect, read_stats
 from elizainference._types import Backend, EndOfTurn, Vector, VerifierEvent, vector
 
@@ -49,18 +51,22 @@ class Engine:
 
     def __init__(self, bundle: str | os.PathLike[str], **options: Unpack[Options]) -> None:
         self._options = _options.merge(_options.DEFAULTS, options)
-        self._bundle = os.fspath(bundle)
-        path = os.fsencode(self._bundle)
+        path = path_bytes(bundle, "the bundle path", BundleError)
         if not path:
             raise BundleError("the bundle path is empty; give the path of a directory")
-        if b"\0" in path:
-            raise BundleError(f"the bundle path {self._bundle!r} holds a NUL; give the path of a directory")
+        self._bundle = os.fsdecode(path)
+        if os.path.isfile(path):
+            raise BundleError(
+                f"the bundle {self._bundle!r} is a file, and a bundle is a directory with the model in its text/: "
+                f"`eliza bundle create FOLDER --model {shlex.quote(self._bundle)}` makes one"
+            )
         _library.load()
         self._context = _native.Context(path)
         self._closed = False
         self._template: ChatTemplate | None = None
         self._template_read = False
         self._last: Stats | None = None
+        self._expected: tuple[str, str] | None = None
 
     @property
     def bundle(self) -> str:
@@ -101,7 +107,7 @@ class Engine:
         except BaseException:
             native.close()
             raise
-        return Stream(native, tokens, merged["stop"], opened_in=time.perf_counter() - started)
+        return Stream(native, tokens, merged["stop"] or (), opened_in=time.perf_counter() - started)
 
     def generate(self, prompt: str | Sequence[Message] | Sequence[int], **options: Unpack[Options]) -> Completion:
         """Generates a whole answer. Arguments and errors are those of `stream`.
@@ -158,7 +164,7 @@ class Engine:
         """The asyncio twin of `chat`: `async with engine.achat() as chat: await chat.generate("Hello")`."""
         from elizainference._async import AsyncChat
 
-        first = list(messages)
+        first = message_list(messages)
         return AsyncChat(lambda: self.chat(first, **options), first)
 
     def embed(self, text: str, pooling: Literal["mean", "cls", "last"] = "mean") -> Vector:
@@ -177,8 +183,8 @@ class Engine:
         >>> len(engine.embed("Hello world"))
         576
         """
-        if pooling not in _POOLINGS:
-            raise InvalidArgument(f"pooling is {pooling!r}; it must be one of {', '.join(_POOLINGS)}")
+        if not isinstance(pooling, str) or pooling not in _POOLINGS:
+            raise InvalidArgument(f"pooling is {shown(pooling)}; it must be one of {', '.join(_POOLINGS)}")
         return vector(self._context.embed(utf8(text, "the text"), _POOLINGS[pooling]))
 
     def eot_score(self, tokens: Sequence[int], target: int | None = None) -> EndOfTurn:
@@ -201,7 +207,7 @@ class Engine:
             target = next((id for name in ("eot", "eos") if (id := token_id(self._context, name)) is not None), None)
         if target is None:
             raise InvalidArgument("the model names no token that ends a turn; give one as target")
-        return EndOfTurn(*self._context.eot_score(_token_ids(tokens), *_token_ids([target])))
+        return EndOfTurn(*self._context.eot_score(token_ids(tokens), *token_ids([target])))
 
     def tokenize(self, text: str, *, add_special: bool = True, parse_special: bool = False) -> list[int]:
         """Token ids of a text.
@@ -214,6 +220,7 @@ class Engine:
         >>> engine.tokenize("Hello world", add_special=False)
         [19556, 905]
         """
+        flag(add_special, "add_special"), flag(parse_special, "parse_special")
         return self._context.tokenize(utf8(text, "the text"), add_special, parse_special)
 
     def detokenize(self, tokens: Sequence[int], *, remove_special: bool = False, unparse_special: bool = False) -> str:
@@ -227,7 +234,8 @@ class Engine:
         >>> engine.detokenize([19556, 905])
         'Hello world'
         """
-        return self._context.detokenize(_token_ids(tokens), remove_special, unparse_special)
+        flag(remove_special, "remove_special"), flag(unparse_special, "unparse_special")
+        return self._context.detokenize(token_ids(tokens), remove_special, unparse_special)
 
     def metadata(self, key: str) -> str | None:
         """A value of the model's metadata; None for a key it has not.
@@ -236,6 +244,7 @@ class Engine:
         'llama'
         """
         self._check_open()
+        utf8(key, "the key")
         return metadata(self._context, key)
 
     def backends(self) -> list[Backend]:
@@ -261,6 +270,8 @@ class Engine:
         Raises:
           NotSupported: this library does not draft.
         """
+        if callback is not None and not callable(callback):
+            raise InvalidArgument(f"the callback is {shown(callback)}; it must be a function, or None")
         self._context.set_verifier_callback(
             None if callback is None else lambda *event: callback(VerifierEvent(*event))
         )
@@ -271,15 +282,41 @@ class Engine:
         self._context.close()
 
     def __enter__(self) -> Self:
+        self._check_open()
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        # Backend and device are those of the last stream: asking anew could wake a GPU.
-        last = f", backend={self._last.backend!r}, device={self._last.device!r}" if self._last else ""
-        return f"<Engine bundle={self._bundle!r}{last}{', closed' if self._closed else ''}>"
+        where = f"<Engine bundle={self._bundle!r}"
+        if self._last:
+            where += f", backend={self._last.backend!r}, device={self._last.device!r}"
+        elif not self._closed:
+            where += self._expectation()
+        return f"{where}{', closed' if self._closed else ''}>"
+
+    def _expectation(self) -> str:
+        """Who would answer, and on what, for `repr`: as the report has it.
+
+        Asked once as long as ELIZA_LLM_BACKEND stays what it is: in a build for GPUs the report wakes them.
+        """
+        wish = os.environ.get("ELIZA_LLM_BACKEND", "")
+        if self._expected is None or self._expected[0] != wish:
+            try:
+                self._expected = wish, self._expected_backend()
+            except ElizaError:  # closed meanwhile
+                return ""
+        return self._expected[1]
+
+    def _expected_backend(self) -> str:
+        report = self.backend_report()
+        chosen = report["chosen"]
+        if chosen != "llama.cpp":
+            # What the others run on shows when they are open.
+            return f", backend={chosen!r}"
+        device = ", ".join(report["gpu"]["devices"] if self._options["n_gpu_layers"] else []) or "cpu"
+        return f", backend={chosen!r}, device={device!r}"
 
     def _open(self, options: Options) -> _native.Stream:
         config = _options.stream_config(options)
@@ -290,22 +327,24 @@ class Engine:
         self._last = read_stats(native)
         return native
 
-    def _prompt_tokens(self, prompt: str | Sequence[Message] | Sequence[int], options: Options) -> list[int]:
+    def _prompt_tokens(self, prompt: str | Iterable[Message] | Iterable[int], options: Options) -> list[int]:
         if isinstance(prompt, str):
             template = None if options["raw"] else self._chat_template()
             if template is None:
                 # Whoever writes a raw prompt writes the special tokens too.
                 return self._context.tokenize(utf8(prompt, "the prompt"), True, True)
-            prompt = [{"role": "user", "content": prompt}]
-        elif not isinstance(prompt, Sequence) or isinstance(prompt, (bytes, bytearray)):
-            raise InvalidArgument(f"the prompt is a {type(prompt).__name__}; give a string, messages or token ids")
-        elif len(prompt) > 0 and not hasattr(prompt[0], "get"):
-            return _token_ids(prompt)  # type: ignore[arg-type]
-        else:
-            template = self._chat_template()
-            if template is None:
-                raise InvalidArgument("this model has no chat template, so it takes no messages; give a string")
-        return template.tokens(prompt, options["disable_thinking"])  # type: ignore[arg-type]
+            return template.tokens([{"role": "user", "content": prompt}], options["disable_thinking"])
+        if isinstance(prompt, (bytes, bytearray, Mapping)) or not isinstance(prompt, Iterable):
+            raise InvalidArgument(
+                f"the prompt is a {type(prompt).__name__}; give a string, a list of messages or token ids"
+            )
+        items: list[Any] = list(prompt)
+        if items and not isinstance(items[0], Mapping):
+            return token_ids(items)
+        template = self._chat_template()
+        if template is None:
+            raise InvalidArgument("this model has no chat template, so it takes no messages; give a string")
+        return template.tokens(items, options["disable_thinking"])
 
     def _chat_template(self) -> ChatTemplate | None:
         self._check_open()
@@ -327,13 +366,3 @@ class Engine:
         if unavailable:
             return BackendUnavailable(str(error), error.status)
         return from_status(error.status, _options.in_our_words(str(error), options))
-
-
-def _token_ids(tokens: Sequence[int]) -> list[int]:
-    try:
-        ids = [int(token) for token in tokens]
-    except (TypeError, ValueError):
-        raise InvalidArgument("token ids must be whole numbers") from None
-    if any(not 0 <= token < 2**31 for token in ids):
-        raise InvalidArgument(f"token ids must be from 0 to {2**31 - 1}")
-    return ids

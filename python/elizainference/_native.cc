@@ -345,11 +345,12 @@ PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
 
   py::class_<Context, Holder<Context>>(m, "Context")
       .def(py::init<const std::string&>(), py::arg("bundle"), ReleaseGil())
+      // A stream keeps its context: one of an engine that nobody holds any more reads on.
       .def("open", &Context::open, py::kw_only(), py::arg("max_tokens"), py::arg("temperature"), py::arg("top_p"),
            py::arg("top_k"), py::arg("repeat_penalty"), py::arg("slot_id"), py::arg("prompt_cache_key"),
            py::arg("draft_min"), py::arg("draft_max"), py::arg("mtp_drafter_path"), py::arg("gbnf_grammar"),
            py::arg("disable_thinking"), py::arg("n_gpu_layers"), py::arg("cache_type_k"), py::arg("cache_type_v"),
-           py::arg("context_size"), ReleaseGil())
+           py::arg("context_size"), ReleaseGil(), py::keep_alive<0, 1>())
       .def("tokenize", &Context::tokenize, py::arg("text"), py::arg("add_special"), py::arg("parse_special"),
            ReleaseGil())
       .def("detokenize", &Context::detokenize, py::arg("tokens"), py::arg("remove_special"), py::arg("unparse_special"),

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from elizainference import _native
+from elizainference._arguments import flag, path_bytes, shown, utf8
 from elizainference._errors import InvalidArgument
 
 
@@ -21,8 +22,8 @@ class Options(TypedDict, total=False):
     drafter), is an error; one that only tunes it is listed in `Stats.ignored_options`.
     """
 
-    max_tokens: int
-    """Most tokens to generate. 0, the default: until the text ends, or the context is full."""
+    max_tokens: int | None
+    """Most tokens to generate. 0, the default, and None: until the text ends, or the context is full."""
     temperature: float
     """0, the default: always the likeliest token, so the same answer each time. Higher: more varied."""
     top_p: float
@@ -33,8 +34,8 @@ class Options(TypedDict, total=False):
     """Above 1: makes tokens of the last 64 less likely. 1, the default: off."""
     seed: int | None
     """Makes sampling repeatable: 0 to 2**64 - 1. None, the default: another one each time."""
-    stop: str | Sequence[str]
-    """Texts at which to end; none of them is part of the answer. Default: none."""
+    stop: str | Sequence[str] | None
+    """Texts at which to end; none of them is part of the answer. Default, and None: none."""
     grammar: str | None
     """A GBNF grammar that the answer has to match."""
     json_schema: Mapping[str, Any] | str | type[Any] | None
@@ -93,10 +94,29 @@ DEFAULTS: Options = {
 
 ALIASES = {"drafter": "mtp_drafter_path"}
 
+# What comparable libraries call them: a hint in the message, and not another way to say it.
+_ELSEWHERE = {
+    "draft_model": "drafter",
+    "format": "json_schema",
+    "max_kv_size": "context_size",
+    "max_new_tokens": "max_tokens",
+    "n_ctx": "context_size",
+    "n_predict": "max_tokens",
+    "num_ctx": "context_size",
+    "num_draft_tokens": "draft_max",
+    "num_gpu": "n_gpu_layers",
+    "num_predict": "max_tokens",
+    "response_format": "json_schema",
+    "stop_sequences": "stop",
+    "stop_strings": "stop",
+    "temp": "temperature",
+}
+
 # A few tokens pay where drafts are often right; many cost where they are not.
 _DRAFT_MAX_WITH_DRAFTER = 4
 
 _INT32_MAX = 2**31 - 1
+_FLOAT_MAX = (2 - 2**-23) * 2.0**127  # of the 32 bits that the library takes
 
 # Smallest and largest value. The library checks the same, but says so only once the model is loaded.
 _INTEGERS = {
@@ -116,6 +136,8 @@ _NUMBERS = {
 }
 _FLAGS = {"raw", "disable_thinking"}
 _OPTIONAL = {name for name, value in DEFAULTS.items() if value is None}
+# Where comparable libraries take None for "no limit" and "none".
+_NONE_MEANS_DEFAULT = {"max_tokens", "stop"}
 
 
 def merge(base: Options, overrides: Mapping[str, Any]) -> Options:
@@ -165,7 +187,7 @@ def stream_config(options: Options) -> dict[str, Any]:
         "prompt_cache_key": key,
         "draft_min": options["draft_min"],
         "draft_max": _draft_max(options),
-        "mtp_drafter_path": None if drafter is None else os.fsencode(drafter),
+        "mtp_drafter_path": None if drafter is None else path_bytes(drafter, "mtp_drafter_path"),
         "gbnf_grammar": options["grammar"] if schema is None else _native.json_schema_to_gbnf(str(schema)),
         "disable_thinking": options["disable_thinking"],
         "n_gpu_layers": options["n_gpu_layers"],
@@ -198,17 +220,20 @@ def _draft_max(options: Mapping[str, Any]) -> int:
 
 def _checked(name: str, value: Any) -> Any:
     if name not in DEFAULTS:
-        close = difflib.get_close_matches(name, [*DEFAULTS, *ALIASES], n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join([*DEFAULTS, *ALIASES])}"
+        known = [*DEFAULTS, *ALIASES]
+        close = [_ELSEWHERE[name]] if name in _ELSEWHERE else difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
         raise InvalidArgument(f"there is no option {name}; {hint}")
     if value is None and name in _OPTIONAL:
         return None
+    if value is None and name in _NONE_MEANS_DEFAULT:
+        return DEFAULTS[name]  # type: ignore[literal-required]
     if name in _INTEGERS:
         return _integer(name, value, *_INTEGERS[name])
     if name in _NUMBERS:
         return _number(name, value, *_NUMBERS[name])
     if name in _FLAGS:
-        return bool(value)
+        return flag(value, name)
     if name == "stop":
         return _stop_strings(value)
     if name == "json_schema":
@@ -224,24 +249,26 @@ def _integer(name: str, value: Any, low: int, high: int) -> int:
     except TypeError:
         number = None
     if number is None or not low <= number <= high:
-        raise InvalidArgument(f"{name} is {value!r}; it must be a whole number from {low} to {high}")
+        raise InvalidArgument(f"{name} is {shown(value)}; it must be a whole number from {low} to {high}")
     return number
 
 
 def _number(name: str, value: Any, low: float, high: float) -> float:
     try:
         number = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not low <= number <= high or math.isinf(number):
+    if not low <= number <= min(high, _FLOAT_MAX):
         bounds = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
-        raise InvalidArgument(f"{name} is {value!r}; it must be a finite number {bounds}")
+        raise InvalidArgument(f"{name} is {shown(value)}; it must be a finite number {bounds}")
     return number
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
-        raise InvalidArgument(f"{name} is {value!r}; it must be a string that is not empty and holds no NUL")
+        raise InvalidArgument(f"{name} is {shown(value)}; it must be a string that is not empty and holds no NUL")
+    if name != "mtp_drafter_path":  # a path may hold bytes that are no characters
+        utf8(value, name)
     return value
 
 
@@ -255,7 +282,7 @@ def _json_text(value: Any) -> str:
             break
     if not isinstance(value, Mapping):
         raise InvalidArgument(
-            f"json_schema is {value!r}; it must be a schema as a dict, as JSON text, or as a Pydantic model"
+            f"json_schema is {shown(value)}; it must be a schema as a dict, as JSON text, or as a Pydantic model"
         )
     try:
         # The order of keys is that of the answer.
@@ -267,5 +294,5 @@ def _json_text(value: Any) -> str:
 def _stop_strings(value: Any) -> tuple[str, ...]:
     strings = (value,) if isinstance(value, str) else value
     if not isinstance(strings, Sequence) or not all(isinstance(string, str) and string for string in strings):
-        raise InvalidArgument(f"stop is {value!r}; it must be a string, or a list of strings, none of them empty")
+        raise InvalidArgument(f"stop is {shown(value)}; it must be a string, or a list of strings, none of them empty")
     return tuple(strings)

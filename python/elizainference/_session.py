@@ -6,11 +6,12 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from elizainference import _native
+from elizainference._arguments import path_bytes, shown
 from elizainference._chat import ChatTemplate, Message
 from elizainference._errors import ElizaError, InvalidArgument, NotSupported, from_status
 from elizainference._options import Options
@@ -44,7 +45,7 @@ class Chat:
         messages: Sequence[Message],
         opened_in: float,
     ) -> None:
-        self.messages = list(messages)
+        self.messages = message_list(messages)
         self._native = native
         self._template = template
         self._options = options
@@ -93,6 +94,7 @@ class Chat:
 
         with self._lock:
             self._check_idle()
+            path_bytes(path, "the path")
             self._keep(len(self._cached))
             saved = json.dumps({"messages": self.messages, "tokens": self._cached}, default=dict)
             folder = os.path.dirname(os.path.abspath(path))
@@ -121,7 +123,7 @@ class Chat:
 
         with self._lock:
             self._check_idle()
-            name = os.fsdecode(path)
+            name = os.fsdecode(path_bytes(path, "the path"))
             with tempfile.TemporaryDirectory(prefix="eliza-") as parts:
                 try:
                     with zipfile.ZipFile(name) as archive:
@@ -208,7 +210,7 @@ class _Turn(Stream):
     """
 
     def __init__(self, chat: Chat, said: Message, prompt: list[int], kept: int, opened_in: float) -> None:
-        super().__init__(chat._native, prompt[kept:], chat._options["stop"], opened_in)
+        super().__init__(chat._native, prompt[kept:], chat._options["stop"] or (), opened_in)
         self._chat = chat
         self._said = said
         self._whole_prompt = prompt
@@ -257,6 +259,20 @@ class _Turn(Stream):
 
     def _release(self) -> None:
         """The native stream is the chat's."""
+
+
+def message_list(messages: Iterable[Message]) -> list[Message]:
+    """What was said before, as a list of its own.
+
+    Raises:
+      InvalidArgument: it is no list, but a single message or a text.
+    """
+    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
+        raise InvalidArgument(
+            f"the messages of a chat are {shown(messages)}; they must be a list such as "
+            '[{"role": "system", "content": "…"}]'
+        )
+    return list(messages)
 
 
 # What the archive of a saved chat holds.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from elizainference import _native
+from elizainference._arguments import path_bytes
 from elizainference._errors import Cancelled, ElizaError, InvalidArgument
 from elizainference._stop import StopStrings
 
@@ -143,10 +144,10 @@ class Stream(Iterator[Chunk]):
           ElizaError: the file cannot be written.
         """
         with self._reading:
-            self._check_running("save it")
+            self._check_running("save one before its end")
             if not self._started:
                 self._prefill()
-            self._native.save_slot(_path_bytes(path))
+            self._native.save_slot(path_bytes(path, "the path"))
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Puts what `save` wrote before the prompt, in place of reading it. Only before the first `next`.
@@ -162,7 +163,7 @@ class Stream(Iterator[Chunk]):
             self._check_running("restore into a new one")
             if self._started:
                 raise InvalidArgument("this stream has read its prompt; restore before the first next")
-            self._native.restore_slot(_path_bytes(path))
+            self._native.restore_slot(path_bytes(path, "the path"))
 
     def close(self) -> None:
         """Ends the stream and frees its memory. Closing twice is fine."""
@@ -275,13 +276,6 @@ def read_stats(native: _native.Stream) -> Stats:
     """The figures of a stream of the C ABI."""
     figures = json.loads(native.stats())
     return Stats(**{f.name: figures[f.name] for f in fields(Stats) if f.name in figures})
-
-
-def _path_bytes(path: str | os.PathLike[str]) -> bytes:
-    data = os.fsencode(path)
-    if b"\0" in data:
-        raise InvalidArgument(f"the path {os.fspath(path)!r} holds a NUL; give the path of a file")
-    return data
 
 
 def interruptible(call: Callable[[], None], cancel: Callable[[], None]) -> None:

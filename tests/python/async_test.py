@@ -126,6 +126,22 @@ def test_timeout(fake, engine):
     assert no_threads_are_left()
 
 
+def test_timeout_of_a_block(fake, engine):
+    async def main():
+        texts = []
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                async for chunk in engine.astream([97], max_tokens=0):
+                    texts.append(chunk.text)
+        return texts
+
+    if not hasattr(asyncio, "timeout"):
+        pytest.skip("asyncio.timeout came with Python 3.11")
+    assert asyncio.run(main())
+    assert fake.live_sessions() == 0
+    assert no_threads_are_left()
+
+
 def test_cancelling_while_the_model_is_loaded(fake, engine):
     opening, go_on = threading.Event(), threading.Event()
 

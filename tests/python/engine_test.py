@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import array
+import gc
+import sys
 import threading
 
 import elizainference as eliza
@@ -77,6 +80,8 @@ def test_prompt_as_tokens(engine):
     tokens = engine.tokenize("abc")
     assert engine.generate(tokens, max_tokens=4).text == "defg"
     assert engine.generate(tuple(tokens), max_tokens=4).text == "defg"
+    assert engine.generate(array.array("i", tokens), max_tokens=4).text == "defg"  # type: ignore[arg-type]
+    assert engine.generate(iter(tokens), max_tokens=4).text == "defg"  # type: ignore[arg-type]
 
 
 def test_tokenize_and_back(engine):
@@ -282,10 +287,21 @@ def test_embeddings(noise):
     assert mean != noise.embed("abc", "last") != noise.embed("abd", "last")
     assert noise.embed("abc", "cls") == noise.embed("xyz", "cls")  # the token that begins every text
     assert len(noise.embed("")) == 64
-    with pytest.raises(eliza.InvalidArgument, match="mean, cls, last"):
-        noise.embed("abc", pooling="max")  # type: ignore[arg-type]
+    for pooling in ("max", 1, [], None):
+        with pytest.raises(eliza.InvalidArgument, match="mean, cls, last"):
+            noise.embed("abc", pooling=pooling)  # type: ignore[arg-type]
     with pytest.raises(eliza.InvalidArgument, match="5001 tokens"):
         noise.embed("x" * 5000)
+
+
+def test_embeddings_as_arrays(noise, tmp_path, monkeypatch):
+    (tmp_path / "numpy.py").write_text("float32 = 4\n\ndef asarray(values, dtype): return (dtype, values)\n")
+    as_list = noise.embed("abc")
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        assert noise.embed("abc") == (4, as_list)
+    finally:
+        sys.modules.pop("numpy")
 
 
 def test_ends_of_turns():
@@ -315,15 +331,35 @@ def test_backends(engine):
     assert engine.backend_report()["chosen"] == "llama.cpp"
 
 
-def test_repr_says_what_answered():
+def test_repr_says_what_answers(monkeypatch):
     path = str(models.bundle("tiny_llama_end"))
     engine = eliza.Engine(path, raw=True)
-    assert repr(engine) == f"<Engine bundle={path!r}>"
+    # Before anything is opened, what the report expects.
+    assert repr(engine) == f"<Engine bundle={path!r}, backend='llama.cpp', device='cpu'>"
+    monkeypatch.setenv("ELIZA_LLM_BACKEND", "no-such-thing")
+    assert repr(engine) == f"<Engine bundle={path!r}, backend=None>"
+    monkeypatch.delenv("ELIZA_LLM_BACKEND")
     engine.generate("abc")
     assert repr(engine) == f"<Engine bundle={path!r}, backend='llama.cpp', device='cpu'>"
     engine.close()
     engine.close()
     assert repr(engine).endswith(", closed>")
+    with eliza.Engine(path) as never_used:
+        pass
+    assert repr(never_used) == f"<Engine bundle={path!r}, closed>"
+
+
+def test_repr_asks_once(monkeypatch):
+    engine = eliza.Engine(models.bundle("tiny_llama_end"))
+    first = repr(engine)
+    monkeypatch.setattr(engine, "backend_report", None)
+    assert repr(engine) == first
+
+
+def test_a_stream_outlives_an_engine_that_nobody_holds():
+    stream = eliza.Engine(models.bundle("tiny_llama_cycle"), raw=True, max_tokens=4).stream("abc")
+    gc.collect()
+    assert "".join(chunk.text for chunk in stream) == "defg"
 
 
 def test_engine_closed_under_a_stream():
@@ -335,4 +371,6 @@ def test_engine_closed_under_a_stream():
         next(stream)
     with pytest.raises(eliza.InvalidArgument, match="closed"):
         engine.generate("abc")
+    with pytest.raises(eliza.InvalidArgument, match="closed"), engine:
+        pass
     stream.close()

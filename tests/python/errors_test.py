@@ -110,9 +110,80 @@ def test_messages_name_options_as_python_does(engine, options, fragments):
         assert foreign not in str(caught.value)
 
 
-def test_an_empty_path():
-    with pytest.raises(eliza.BundleError, match="empty; give the path of a directory"):
-        eliza.Engine("")
+def test_paths_that_are_none():
+    for path, fragment in [
+        ("", "empty; give the path of a directory"),
+        (None, "it must be a path"),
+        (5, "it must be a path"),
+        (["a"], "it must be a path"),
+        ("\ud83d", "it must be a path"),
+        (models.text_model("tiny_llama_cycle"), "eliza bundle create FOLDER --model"),
+    ]:
+        with pytest.raises(eliza.BundleError) as caught:
+            eliza.Engine(path)
+        assert fragment in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [None, 5, b"abc", ["abc"], "\ud83d"])
+def test_texts_that_are_none(engine, value):
+    for call in (engine.tokenize, engine.embed, engine.metadata):
+        with pytest.raises(eliza.InvalidArgument, match="must be a string|must be valid Unicode"):
+            call(value)
+
+
+@pytest.mark.parametrize("value", [None, 5, "123", b"123", [1.0], [True], ["1"], [[1]], [-1], [2**31], [10**5000]])
+def test_tokens_that_are_none(engine, value):
+    for call in (engine.detokenize, engine.eot_score):
+        with pytest.raises(eliza.InvalidArgument, match="must be a list of whole numbers|must be whole numbers from 0"):
+            call(value)
+
+
+def test_flags_that_are_none(engine):
+    for call, name in [
+        (engine.tokenize, "add_special"),
+        (engine.tokenize, "parse_special"),
+        (engine.detokenize, "remove_special"),
+        (engine.detokenize, "unparse_special"),
+    ]:
+        with pytest.raises(eliza.InvalidArgument, match=f"{name} is 'no'; it must be True or False"):
+            call("abc" if call == engine.tokenize else [5], **{name: "no"})
+
+
+class Unshowable:
+    """A value whose repr raises."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def test_values_that_cannot_be_shown(engine):
+    for value, fragment in [(Unshowable(), "<Unshowable>"), (10**5000, "<int>"), ("x" * 1000, "(1002 characters)")]:
+        with pytest.raises(eliza.InvalidArgument) as caught:
+            engine.stream("abc", max_tokens=value)
+        assert fragment in str(caught.value) and len(str(caught.value)) < 400
+
+
+def test_conversations_that_are_none(engine):
+    for messages in ("hello", {"role": "user", "content": "hello"}, 5, None):
+        for begin in (engine.chat, engine.achat):
+            with pytest.raises(eliza.InvalidArgument, match="must be a list such as"):
+                begin(messages)
+    itself: dict = {"role": "user", "content": "hello"}
+    itself["itself"] = itself
+    with engine.chat() as chat:
+        for message, fragment in [(5, "must be a dict"), ({"role": "user"}, "no content"), (itself, "holds itself")]:
+            with pytest.raises(eliza.InvalidArgument, match=fragment):
+                chat.stream(message)  # type: ignore[arg-type]
+        for path in (None, 5, "a\0b"):
+            with pytest.raises(eliza.InvalidArgument, match="the path is"):
+                chat.save(path)
+            with pytest.raises(eliza.InvalidArgument, match="the path is"):
+                chat.restore(path)
+
+
+def test_a_callback_that_is_none(engine):
+    with pytest.raises(eliza.InvalidArgument, match="must be a function"):
+        engine.set_verifier_callback(5)  # type: ignore[arg-type]
 
 
 def test_prompts(engine):
@@ -122,6 +193,8 @@ def test_prompts(engine):
         (None, "NoneType"),
         ([], "empty"),
         (["abc"], "whole numbers"),
+        ({"role": "user", "content": "hello"}, "a dict; give a string, a list of messages"),
+        ([1, {"role": "user", "content": "hello"}], "whole numbers"),
         ([1, -1], "0 to"),
         ([1, 2**40], "0 to"),
         ("\ud83d", "\\ud83d"),

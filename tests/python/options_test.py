@@ -47,23 +47,25 @@ def test_every_option_reaches_the_config():
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [
-        ("max_tokens", [0, 1, 2**31 - 1], [-1, 2**31, 1.5, "3", True, None]),
+        ("max_tokens", [0, 1, 2**31 - 1, None], [-1, 2**31, 1.5, "3", True]),
         ("top_k", [0, 40], [-1, 0.5]),
         ("seed", [None, 0, 2**64 - 1], [-1, 2**64, 1.0]),
         ("n_gpu_layers", [-1, 0, 99], [-2]),
         ("context_size", [0, 8192], [-1]),
-        ("temperature", [0, 0.7, 100], [-0.1, math.nan, math.inf, "1", True, None]),
+        ("temperature", [0, 0.7, 100], [-0.1, math.nan, math.inf, 1e39, 10**400, "1", True, None]),
         ("top_p", [0, 0.5, 1], [1.1, -0.1, math.nan]),
         ("repeat_penalty", [0, 1, 1.3], [-1, math.inf]),
-        ("stop", ["x", ["x", "y"], (), []], ["", [""], [1], 5, None]),
-        ("grammar", [None, "root ::= [a]"], ["", "a\0b", 5]),
+        ("stop", ["x", ["x", "y"], (), [], None], ["", [""], [1], 5, {"x": 1}]),
+        ("grammar", [None, "root ::= [a]"], ["", "a\0b", "\ud83d", 5]),
+        ("raw", [True, False], ["no", 0, 1, None]),
+        ("disable_thinking", [True, False], ["False", None]),
         (
             "json_schema",
             [None, {}, {"type": "null"}, "{}"],
-            ["", "a\0b", 5, [], True, {"x": math.nan}, {"x": object()}],
+            ["", "a\0b", "\ud83d", 5, [], True, {"x": math.nan}, {"x": object()}],
         ),
         ("slot_id", [None, -1, 0, 7], [-2, 0.5]),
-        ("prompt_cache_key", [None, "chat"], ["", "a\0b", 5]),
+        ("prompt_cache_key", [None, "chat"], ["", "a\0b", "\ud83d", 5]),
         ("cache_type_k", [None, "q8_0"], ["", 8]),
         ("mtp_drafter_path", [None, "d.gguf"], ["", "a\0b", 1]),
     ],
@@ -74,6 +76,18 @@ def test_ranges(name, good, bad):
     for value in bad:
         with pytest.raises(eliza.InvalidArgument, match=name):
             _options.merge(DEFAULTS, {name: value})
+
+
+def test_none_is_no_limit_and_no_stop_string():
+    merged = _options.merge({**DEFAULTS, "max_tokens": 5, "stop": ("x",)}, {"max_tokens": None, "stop": None})
+    assert (merged["max_tokens"], merged["stop"]) == (0, ())
+
+
+@pytest.mark.parametrize("name", sorted(_options._ELSEWHERE))
+def test_names_of_other_libraries(name):
+    assert _options._ELSEWHERE[name] in eliza.Options.__annotations__ and name not in eliza.Options.__annotations__
+    with pytest.raises(eliza.InvalidArgument, match=f"did you mean {_options._ELSEWHERE[name]}?"):
+        _options.merge(DEFAULTS, {name: 1})
 
 
 def test_draft_min_above_draft_max():
