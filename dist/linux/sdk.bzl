@@ -19,6 +19,8 @@ def linux_sdk(name, cpu, library, components, **kwargs):
     notices(
         name = name + "_notices",
         components = components,
+        # The wheel holds the same library.
+        visibility = ["//python/wheel:__pkg__"],
     )
     sbom(
         name = name + "_sbom",

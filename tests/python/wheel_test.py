@@ -29,7 +29,7 @@ ALLOWED = re.compile(
     r"elizainference/((cli|convert)/)?\w+\.py"
     r"|elizainference/(_native\.pyi|py\.typed|libelizainference\.so)"
     rf"|elizainference/_native\.cpython-{sys.version_info.major}{sys.version_info.minor}-x86_64-linux-gnu\.so"
-    r"|elizainference-[\d.]+\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)"
+    r"|elizainference-[\d.]+\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/[A-Z_]+(\.txt|\.pybind11)?)"
 )
 
 
@@ -46,6 +46,13 @@ def test_contents(archive):
         assert name in names
     assert len(names) == len(set(names))
     assert WHEEL.stat().st_size < BUDGET
+
+
+def test_licenses(archive):
+    """Of all that is compiled in."""
+    texts = "\n".join(archive.read(name).decode() for name in archive.namelist() if "/licenses/" in name)
+    for holder in ("llama.cpp", "libc++", "Niels Lohmann", "Wenzel Jakob"):
+        assert holder in texts
 
 
 def test_record(archive):
