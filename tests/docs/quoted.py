@@ -22,6 +22,7 @@ NOT_PRODUCED = {
     "the model file … does not fit …",
     "the context was destroyed while this call was at work on it",
     "This is a fault of eliza's own: please report it",
+    "… has … free, and … are needed; make room",
     "MLX failed (…); the stream's context is lost",
     "needs about … for its weights, where … of memory are available",
     "asks for …, but this process has MLX streams on …",

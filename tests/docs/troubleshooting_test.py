@@ -376,7 +376,10 @@ def python_and_eliza(folder: Path, _) -> Iterator[str]:
     with open("/dev/full", "w") as full:
         yield _eliza("tokenize", "--bundle", cycle, "abc", stdout=full)
 
+    with eliza.Engine(cycle) as engine:
+        yield _error(engine.detokenize, ["a"])
     yield _error(eliza.Engine, "")
+    yield _error(eliza.Engine, models.text_model(CYCLE))
     (folder / "nothing").mkdir()
     for arguments in (
         ("chat", ""),
@@ -385,6 +388,7 @@ def python_and_eliza(folder: Path, _) -> Iterator[str]:
         ("bundle", "create", cycle, "--model", models.text_model(CYCLE)),
         ("bundle", "create", folder / "new", "--model", folder / "write-only"),
         ("bundle", "fetch", "smollm2-135m"),
+        ("bundle", "fetch", "smollm2-135m", "--to", folder),
         ("bundle", "inspect", folder / "nothing"),
         ("bench",),
         ("bench", "--compare", models.text_model(CYCLE), folder / "write-only"),

@@ -55,6 +55,14 @@ def test_a_table(bench):
     assert not any(line.endswith(" ") for line in out.splitlines())
 
 
+def test_a_spread_is_drawn():
+    """From 0 to the highest: filled to the lowest, then where runs are, with the median marked."""
+    assert _bench_report._spread(metric(10, 15, 20), unicode=True) == "█" * 10 + "▒" * 5 + "┃" + "▒" * 4
+    assert _bench_report._spread(metric(10, 15, 20), unicode=False) == "#" * 10 + "=" * 5 + "|" + "=" * 4
+    assert _bench_report._spread(metric(20, 20, 20), unicode=False) == "#" * 19 + "|"
+    assert _bench_report._spread(metric(0, 0), unicode=False) == "|"
+
+
 def test_a_drafter(bench):
     drafter = str(models.text_model("tiny_llama_cycle"))
     assert "accepted" in json.loads(bench(CYCLE, *SMALL, "--drafter", drafter, "--json")[1])["metrics"]
@@ -86,9 +94,19 @@ def test_comparison(bench, tmp_path):
         (tmp_path / f"{name}.json").write_text(json.dumps(result))
     code, out, _ = bench("--compare", str(tmp_path / "a.json"), str(tmp_path / "b.json"))
     assert code == 0 and "better" in out and "a.json" in out
-    (tmp_path / "c.json").write_text('{"metrics": {"x": 1}}')
-    code, _, err = bench("--compare", str(tmp_path / "a.json"), str(tmp_path / "c.json"))
-    assert code == 1 and "is no result of `eliza bench --json`" in err
+    for other in ({"x": 1}, {"x": metric(1) | {"samples": 5}}, {"x": metric(1) | {"low": None}}, 5):
+        (tmp_path / "c.json").write_text(json.dumps({"metrics": other}))
+        code, _, err = bench("--compare", str(tmp_path / "a.json"), str(tmp_path / "c.json"))
+        assert code == 1 and "is no result of `eliza bench --json`" in err
+
+
+def test_a_comparison_of_anybodys_files(bench, tmp_path):
+    """Names are shown as they are, whatever they hold; figures that are text are figures."""
+    odd = {"[red]x\x1b": metric(1, 2) | {"value": "2", "unit": 5}}
+    for name in ("[a].json", "[b].json"):
+        (tmp_path / name).write_text(json.dumps({"metrics": odd}))
+    code, out, _ = bench("--compare", str(tmp_path / "[a].json"), str(tmp_path / "[b].json"))
+    assert code == 0 and "[a].json" in out and "[red]x␛" in out
 
 
 def test_plots(tmp_path, bench, monkeypatch):

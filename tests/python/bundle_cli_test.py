@@ -10,7 +10,7 @@ from pathlib import Path
 
 import elizainference as eliza
 import pytest
-from elizainference.cli import _headers, _litertlm, main
+from elizainference.cli import _bundle_inspect, _headers, _litertlm, main
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -133,6 +133,72 @@ def test_inspect_safetensors(tmp_path, run):
     outside = safetensors(tmp_path / "short.safetensors", header, bytes(23))
     code, out, err = run("bundle", "inspect", outside)
     assert code == 1 and "outside the file" in out and "cannot be read" in err
+
+
+def test_what_is_no_file(bundle, run, tmp_path):
+    """A pipe would be waited for, and a link that leads back followed for ever."""
+    pipe = bundle / "text" / "pipe.gguf"
+    os.mkfifo(pipe)
+    for name in ("one", "two"):
+        (bundle / "text" / name).symlink_to(bundle / "text")
+    (bundle / "text" / "gone.gguf").symlink_to(tmp_path / "gone")
+    code, out, err = run("bundle", "inspect", bundle, "--json")
+    headers = json.loads(out)
+    assert code == 1 and "2 of 4 files" in err
+    assert "no regular file" in headers[str(pipe)]["error"]
+    manifest = bundle / "eliza-1.manifest.json"
+    manifest.write_text(json.dumps({"files": {"text": [{"path": "text/pipe.gguf", "sha256": "0" * 64}]}}))
+    code, out, _ = run("bundle", "verify", bundle)
+    assert (code, out) == (1, "no file  text/pipe.gguf\n")
+    manifest.unlink()
+    os.mkfifo(manifest)
+    assert "no regular file" in run("bundle", "verify", bundle)[2]
+    for nothing in (tmp_path / "none", MODEL):
+        assert "give the directory that holds" in run("bundle", "verify", nothing)[2]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'{"__metadata__": 5}',
+        b'{"w": {"dtype": [], "shape": [1], "data_offsets": [0, 0]}, "v": 1}',
+        b'{"w": {"dtype": "F32", "shape": [' + b"9" * 4000 + b', 2], "data_offsets": [0, 0]}}',
+        b'{"w": {"dtype": "F32", "shape": [1, 1, 1, 1, 1, 1, 1, 1, 1], "data_offsets": [0, 0]}}',
+        b'{"w": {"dtype": "F32", "shape": "12", "data_offsets": [0, "x"]}}',
+        b"[" * 100_000,
+    ],
+)
+def test_safetensors_that_lie(tmp_path, run, header):
+    code, out, err = run("bundle", "inspect", safetensors(tmp_path / "m.safetensors", header))
+    assert code == 1 and "m.safetensors" in out and "cannot be read" in err
+
+
+def test_a_litertlm_whose_parts_are_all_one():
+    """A vector of a thousand sections, each of them the same one with as many pairs, would be a million."""
+    table = struct.pack("<HHHH", 6, 8, 4, 0)  # a vtable of one field
+    count = 1000
+    # Position 0: the root's offset. 4: vtable. 12: the table, whose only field is a vector of itself.
+    data = struct.pack("<I", 12) + table + struct.pack("<iI", 8, 4) + struct.pack("<I", count)
+    data += b"".join(struct.pack("<i", 12 - (len(data) + 4 * at)) for at in range(count))
+    buffer = _litertlm._Buffer(data, "it")
+    assert len(buffer.tables(12, 0)) == count
+    with pytest.raises(eliza.BundleError, match="items or more"):
+        for _ in range(5):
+            buffer.tables(12, 0)
+
+
+def test_a_download_that_broke_off(tmp_path, run):
+    (tmp_path / "half.gguf").write_bytes(MODEL.read_bytes()[: MODEL.stat().st_size // 2])
+    code, out, _ = run("bundle", "inspect", tmp_path / "half.gguf")
+    assert code == 1 and "beyond the file's end, at byte" in out and "download it again" in out
+
+
+def test_a_folder_that_is_no_bundle(tmp_path, run, monkeypatch):
+    monkeypatch.setattr(_bundle_inspect, "_MOST_ENTRIES", 2)
+    for name in ("a.gguf", "b", "c"):
+        (tmp_path / name).write_text("")
+    code, out, err = run("bundle", "inspect", tmp_path)
+    assert (code, out) == (1, "") and "more than 2 files; give a bundle" in err
 
 
 def test_nothing_to_inspect(tmp_path, run):

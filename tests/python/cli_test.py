@@ -69,9 +69,11 @@ def test_grammars_and_schemas_from_files(tmp_path):
     (tmp_path / "grammar").write_text('root ::= "xyz"')
     assert generate("--raw", "abc", "--grammar", f"@{tmp_path / 'grammar'}").stdout == "xyz\n"
     assert generate("--raw", "abc", "--json-schema", '{"const": "no"}').stdout == '"no"\n'
-    gone = generate("--raw", "abc", "--grammar", f"@{tmp_path / 'gone'}")
-    assert gone.returncode == 1
-    check_message(gone.stderr, "gone")
+    (tmp_path / "binary").write_bytes(b"\xff")
+    for name, fragment in (("gone", "gone"), ("binary", "no text in UTF-8")):
+        result = generate("--raw", "abc", "--grammar", f"@{tmp_path / name}")
+        assert result.returncode == 1
+        check_message(result.stderr, fragment)
 
 
 def test_a_drafter():
@@ -92,6 +94,20 @@ def test_no_bundle():
 def test_prompt_from_stdin():
     for arguments in ((), ("-",)):
         assert generate("--raw", "--max-tokens", "3", *arguments, stdin="abc").stdout == "def\n"
+
+
+def test_stdin_that_is_no_text():
+    for command in (["generate", "--raw", "--bundle", CYCLE], ["chat", CYCLE]):
+        result = subprocess.run(
+            [runfile(ELIZA), *command],
+            input=b"ab\xff",
+            capture_output=True,
+            env=environment(),
+            timeout=LIMIT_S,
+            check=False,
+        )
+        assert (result.returncode, result.stdout) == (1, b"")
+        check_message(result.stderr.decode(), "which is no character", "position 2")
 
 
 def test_stdin_that_is_closed():
@@ -197,6 +213,7 @@ def test_bad_bundles(bundle, tmp_path):
     where = bundle()
     for path, files, fragments in [
         ("/no/such/bundle", {}, ["/no/such/bundle"]),
+        ("no-such-model", {}, ["no-such-model", "`eliza bundle fetch` lists"]),
         (str(model), {}, [str(model), "director"]),
         (where, {}, [where, "gguf"]),
         (where, {"a.gguf": b"garbage" * 99}, ["a.gguf"]),

@@ -20,9 +20,11 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
-def complete(folder: Path, *words: str) -> set[str]:
-    (folder / "eliza").symlink_to(runfile(ELIZA))
-    variables = environment()
+def complete(folder: Path, *words: str, **more: str) -> set[str]:
+    program = folder / "eliza"
+    program.unlink(missing_ok=True)
+    program.symlink_to(runfile(ELIZA))
+    variables = environment(**more)
     done = subprocess.run(
         ["bash", "-c", PRESS_TAB, "bash", *words],
         env={**variables, "PATH": f"{folder}:{variables['PATH']}"},
@@ -36,6 +38,15 @@ def complete(folder: Path, *words: str) -> set[str]:
 
 def test_commands(tmp_path):
     assert complete(tmp_path, "eliza", "ch") == {"chat"}
+
+
+def test_bundles(tmp_path):
+    bundles = tmp_path / "elizainference" / "bundles"
+    (bundles / "smollm2-135m").mkdir(parents=True)
+    for words in (("chat", "smol"), ("generate", "--bundle", "smol"), ("bench", "")):
+        assert complete(tmp_path, "eliza", *words, XDG_DATA_HOME=str(tmp_path)) == {"smollm2-135m"}
+    # What is not fetched is no bundle yet.
+    assert complete(tmp_path, "eliza", "chat", "smol", XDG_DATA_HOME=str(bundles)) == set()
 
 
 def test_options(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import shutil
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import elizainference as eliza
 import pytest
-from elizainference.cli import _bundle_fetch, _bundles, _catalog, main
+from elizainference.cli import _bundle_fetch, _bundles, _catalog, _index, main
 
 from tests.support import models
 from tests.support.runfile import runfile
@@ -162,6 +163,42 @@ def test_another_file(index, fetch, tmp_path):
     code, out, err = fetch(NAME)
     assert (code, out) == (1, "") and "the index served another file" in err
     assert list((tmp_path / "data" / "elizainference" / "bundles").iterdir()) == []
+
+
+def test_a_folder_with_something_else_in_it(index, fetch, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "work").write_text("of mine")
+    for folder in (tmp_path / "mine", tmp_path / "mine" / "work"):
+        code, out, err = fetch(NAME, "--to", str(folder))
+        assert (code, out) == (1, "") and "give another folder with --to" in err
+    assert index.asked == []
+    # A model that somebody removed from its bundle is not there.
+    folder = Path(fetch(NAME)[1].strip())
+    (folder / "text" / MODEL.name).unlink()
+    assert "remove it" in fetch(NAME)[2]
+    # An empty folder is as good as none.
+    (tmp_path / "empty").mkdir()
+    assert fetch(NAME, "--to", str(tmp_path / "empty"))[0] == 0
+
+
+def test_a_disk_without_room(index, fetch, monkeypatch):
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=10))
+    code, out, err = fetch(NAME)
+    assert (code, out) == (1, "") and "make room" in err
+    assert index.asked == []
+
+
+def test_a_disk_that_fills_up():
+    with open("/dev/full", "wb", buffering=0) as full, pytest.raises(_index.FetchError, match="No space left"):
+        _index._write(full, b"x")
+
+
+def test_a_folder_that_cannot_be(index, fetch, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, out, err = fetch(NAME, "--to", str(tmp_path / "file" / "below"))
+    assert (code, out) == (1, "") and str(tmp_path / "file") in err
+    assert index.asked == []
 
 
 def test_an_index_of_html_with_a_login(index, fetch, monkeypatch, tmp_path):

@@ -7,7 +7,7 @@ import random
 import time
 from pathlib import Path
 
-from tests.python.program import ELIZA
+from tests.python.program import ELIZA, LIMIT_S
 from tests.python.terminal import Terminal, plain
 from tests.support.runfile import runfile
 
@@ -37,6 +37,30 @@ def test_a_chat_survives_twenty():
         assert "Paris" in plain(terminal.read(r"(?s)Paris.*> $"))
         terminal.type("/quit\r")
         assert terminal.end() == 0
+
+
+def test_while_it_begins():
+    """From the moment that the program is there: while the model is loaded, and up to its prompt."""
+    moments = random.Random(8)
+    ends = []
+    for _ in range(20):
+        with Terminal(ELIZA, "chat", BUNDLE, "--no-history", "--context-size", "512") as terminal:
+            wait_for_library(terminal.pid)
+            time.sleep(moments.uniform(0, 0.5))
+            terminal.ctrl_c()
+            # Where it came to its prompt already, it stays there.
+            terminal.type("/quit\r")
+            ends.append(terminal.end())
+            assert "Traceback" not in terminal.output and "Exception ignored" not in terminal.output
+    assert set(ends) <= {0, 130} and 130 in ends
+
+
+def wait_for_library(pid: int) -> None:
+    maps = Path(f"/proc/{pid}/maps")
+    end = time.monotonic() + LIMIT_S
+    while "libelizainference.so" not in maps.read_text():
+        assert time.monotonic() < end
+        time.sleep(0.005)
 
 
 def test_at_an_empty_prompt():

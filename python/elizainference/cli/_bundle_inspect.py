@@ -16,6 +16,9 @@ from elizainference.cli._flags import JsonFlag
 from elizainference.cli._litertlm import litertlm
 from elizainference.cli._terminal import harmless, joined
 
+# In a folder and all below it: somebody's home is no bundle.
+_MOST_ENTRIES = 10_000
+
 
 def inspect(
     path: Annotated[str, typer.Argument(metavar="PATH", help="A bundle, or a model file.")], as_json: JsonFlag = False
@@ -29,30 +32,44 @@ def inspect(
         raise BundleError(f"{str(place)!r} holds no model: no .gguf, .litertlm or .safetensors")
     if as_json:
         print(json.dumps(headers, ensure_ascii=False))
-        return
-    for at, (name, header) in enumerate(headers.items()):
-        print(("\n" if at else "") + harmless(name))
-        for line in _lines(header):
-            print("  " + harmless(line.replace("\n", "\\n")))
+    else:
+        _print(headers)
     broken = [name for name, header in headers.items() if "error" in header]
     if broken:
         raise BundleError(f"{len(broken)} of {len(headers)} files cannot be read; see above")
 
 
+def _print(headers: dict[str, dict[str, Any]]) -> None:
+    for at, (name, header) in enumerate(headers.items()):
+        print(("\n" if at else "") + harmless(name))
+        for line in _lines(header):
+            print("  " + harmless(line.replace("\n", "\\n")))
+
+
 def _model_files(place: Path) -> list[Path]:
     if place.is_file():
         return [place]
-    found = [
-        Path(folder) / name
-        # Bundles are staged as links.
-        for folder, _, names in os.walk(place, followlinks=True)
-        for name in names
-        if name.endswith((".gguf", ".litertlm", ".safetensors")) and not name.startswith(".")
-    ]
+    found: list[Path] = []
+    seen: set[str] = set()
+    looked_at = 0
+    # Bundles are staged as links, and a link may lead back to where it is.
+    for folder, folders, names in os.walk(place, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        looked_at += len(folders) + len(names)
+        if looked_at > _MOST_ENTRIES:
+            raise BundleError(f"{str(place)!r} holds more than {_MOST_ENTRIES} files; give a bundle, or a model file")
+        wanted = [name for name in names if name.endswith((".gguf", ".litertlm", ".safetensors"))]
+        found += [Path(folder) / name for name in wanted if not name.startswith(".")]
     return sorted(found)
 
 
 def _header(file: Path) -> dict[str, Any]:
+    if not file.is_file():  # a pipe would be waited for
+        return {"bytes": 0, "error": "no regular file, or a link to nothing"}
     size = {"bytes": os.path.getsize(file)}
     readers = {"gguf": _headers.gguf, "litertlm": litertlm, "safetensors": _headers.safetensors}
     try:
@@ -70,7 +87,7 @@ def _lines(header: dict[str, Any]) -> list[str]:
     facts = [
         header["format"],
         _files.megabytes(header["bytes"]),
-        f"{header['parameters'] / 1e6:,.0f} million parameters" if "parameters" in header else "",
+        f"{_count(header['parameters'])} parameters" if "parameters" in header else "",
         ", ".join(f"{count} {name}" for name, count in header.get("types", {}).items()),
     ]
     lines = [joined(facts)]
@@ -79,6 +96,10 @@ def _lines(header: dict[str, Any]) -> list[str]:
         more = ", ".join(f"{key}: {value}" for key, value in section["metadata"].items())
         lines.append(joined([section["type"], _files.megabytes(section["bytes"]), more]))
     return lines
+
+
+def _count(number: int) -> str:
+    return f"{number:,}" if number < 10**7 else f"{number / 1e6:,.0f} million"
 
 
 def _shown(value: Any) -> str:

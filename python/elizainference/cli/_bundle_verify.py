@@ -37,6 +37,8 @@ def _check(folder: Path, entry: _manifest.Entry) -> str:
     path = folder / entry.path
     if not path.exists():
         return "missing"
+    if not path.is_file() and not path.is_dir():  # a pipe would be waited for
+        return "no file"
     if entry.sha256 is None:
         return "no sha256"
     return "ok" if _files.tree_sha256(path, entry.path) == entry.sha256 else "differs"

@@ -19,12 +19,17 @@ def resolve(bundle: str) -> str:
     """The directory of a bundle.
 
     Raises:
-      BundleError: it is empty, or the name of a model that is not fetched.
+      BundleError: it is empty, the name of a model that is not fetched, or of none.
     """
     if not bundle:
         raise BundleError("the bundle is empty; give a directory, or the name of a fetched model")
-    if bundle not in MODELS or os.path.isdir(bundle):
+    # What is wrong with a path, the library says.
+    if os.path.exists(bundle) or os.sep in bundle:
         return bundle
+    if bundle not in MODELS:
+        raise BundleError(
+            f"{bundle!r} is neither a directory here nor a model to fetch; `eliza bundle fetch` lists those"
+        )
     folder = fetched(bundle)
     if not folder.is_dir():
         raise BundleError(f"{bundle} is not on this machine yet; `eliza bundle fetch {bundle}` brings it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 
@@ -25,6 +26,11 @@ class DemoModel:
     manifest: dict[str, Any]
     """What the bundle's manifest says, besides `files`."""
     context: int
+
+    @property
+    def path(self) -> str:
+        """Of the model in its bundle."""
+        return f"text/{PurePosixPath(self.member).name}"
 
 
 MODELS = {

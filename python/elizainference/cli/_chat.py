@@ -57,11 +57,8 @@ def chat(
             talk.greet()
         try:
             for message in source:
-                if message.startswith("/"):
-                    if not talk.command(message):
-                        break
-                else:
-                    talk.answer(message)
+                if not talk.take(message):
+                    break
         finally:
             source.save_history()
 
@@ -80,19 +77,36 @@ class Conversation:
         name = self._engine.metadata("general.name") or self._engine.bundle
         _terminal.note(_terminal.joined([_terminal.harmless(name), "/help lists commands, Ctrl-D ends"]))
 
+    def take(self, line: str) -> bool:
+        """Does what a line says. Ctrl-C ends that, and not the conversation. Returns whether this goes on."""
+        try:
+            if line.startswith("/"):
+                return self.command(line)
+            self.answer(line)
+        except KeyboardInterrupt:
+            if not self._interactive:
+                raise
+            _terminal.note("(ended; the conversation goes on as if this had not been asked)")
+        return True
+
     def answer(self, message: str) -> None:
-        """Shows the answer to a message. Ctrl-C ends it, and the conversation goes on without it."""
+        """Shows the answer to a message.
+
+        Raises:
+          KeyboardInterrupt: Ctrl-C has ended it.
+        """
         try:
             stream = self._chat.stream(message)
             writer = self._writer()
-            try:
-                with _terminal.ctrl_c(stream.cancel):
+            # The terminal is given back before Ctrl-C can raise anything again.
+            with _terminal.ctrl_c(stream.cancel):
+                try:
                     for chunk in stream:
                         writer.write(chunk.text)
-            finally:
-                writer.end()
+                finally:
+                    writer.end()
         except Cancelled:
-            _terminal.note("(ended; the conversation goes on as if this had not been asked)")
+            raise KeyboardInterrupt from None
         except ElizaError as error:
             if not self._interactive:
                 raise

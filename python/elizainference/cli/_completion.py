@@ -19,6 +19,8 @@ def completion(
     In ~/.bashrc or ~/.zshrc: eval "$(eliza completion bash)", or zsh. For fish: eliza completion fish >
     ~/.config/fish/completions/eliza.fish
     """
+    if shell == "zsh":
+        print("whence compdef >/dev/null || { autoload -Uz compinit && compinit; }")
     print(get_completion_script(prog_name="eliza", complete_var=_VARIABLE, shell=shell))
 
 

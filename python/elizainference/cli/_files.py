@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
+
+from elizainference._errors import ElizaError
 
 _PIECE = 1 << 20
 
@@ -75,6 +78,18 @@ def _within(file: Path, folder: Path) -> str:
     return file.relative_to(folder).as_posix()
 
 
+def require_space(folder: Path, size: int) -> None:
+    """Raises an ElizaError where a file of this size does not fit into a folder."""
+    free = shutil.disk_usage(folder).free
+    if free < size:
+        raise ElizaError(
+            f"{folder} has {megabytes(free)} free, and {megabytes(size)} are needed; make room, or take a folder on "
+            "another disk"
+        )
+
+
 def megabytes(size: int) -> str:
     """A size for people."""
+    if size < 100_000:
+        return f"{size:,} bytes"
     return f"{size / 1e6:.1f} MB" if size < 1e9 else f"{size / 1e9:.2f} GB"

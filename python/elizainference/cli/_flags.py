@@ -16,6 +16,10 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from elizainference._errors import InvalidArgument
+from elizainference.cli._bundles import fetched
+from elizainference.cli._catalog import MODELS
+
 _SAMPLING, _RUNTIME = "Sampling", "Model and device"
 
 
@@ -23,12 +27,19 @@ def _option(panel: str, metavar: str, help: str, *names: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, show_default=False)
 
 
-BundleOption = Annotated[
-    str, typer.Option("--bundle", "-b", metavar="BUNDLE", help="Directory of the model files, or a fetched model.")
-]
-BundleArgument = Annotated[
-    str, typer.Argument(metavar="BUNDLE", help="Directory of the model files, or a fetched model.")
-]
+def _fetched_models(incomplete: str) -> list[str]:
+    """Completes a BUNDLE; where none begins like this, the shell goes on with files."""
+    return [name for name in MODELS if name.startswith(incomplete) and fetched(name).is_dir()]
+
+
+_BUNDLE: dict[str, Any] = {
+    "metavar": "BUNDLE",
+    "help": "Directory of the model files, or a fetched model.",
+    "autocompletion": _fetched_models,
+}
+BundleOption = Annotated[str, typer.Option("--bundle", "-b", **_BUNDLE)]
+BundleArgument = Annotated[str, typer.Argument(**_BUNDLE)]
+MaybeBundleArgument = Annotated[str | None, typer.Argument(**_BUNDLE)]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 # {option of Engine: its type on the command line}. What is not given stays Engine's default.
@@ -95,5 +106,12 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
     options = {name: value for name, value in values.items() if value is not None}
     for name in _FROM_FILES:
         if str(options.get(name, "")).startswith("@"):
-            options[name] = Path(options[name][1:]).read_text()
+            options[name] = _text_of(Path(options[name][1:]))
     return options
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(f"{str(file)!r} is no text in UTF-8: {error}") from None

@@ -19,7 +19,7 @@ from elizainference.cli._flags import RUNTIME, SAMPLING, BundleOption, JsonFlag,
 @engine_options(SAMPLING | RUNTIME)
 def generate(
     prompt: Annotated[
-        str | None, typer.Argument(help="What to say to the model; - or nothing: read it from stdin.")
+        str | None, typer.Argument(metavar="PROMPT", help="What to say to the model; - or nothing: read it from stdin.")
     ] = None,
     *,
     bundle: BundleOption,

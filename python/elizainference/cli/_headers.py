@@ -17,6 +17,7 @@ from elizainference._errors import BundleError
 
 _MAX_HEADER = 256 << 20  # bytes that are read of a header at most
 _MAX_STRING = 1 << 20
+_MAX_DIMENSIONS = 8
 _SHOWN_STRING = 200  # characters of a value that are kept
 _SHOWN_ITEMS = 8
 
@@ -57,9 +58,16 @@ class _Reader:
         return BundleError(f"{self._name}: {what}, at byte {self._file.tell()}; download it again")
 
     def bytes(self, count: int) -> bytes:
+        self._require(count)
+        return self._file.read(count)
+
+    def skip(self, count: int) -> None:
+        self._require(count)
+        self._file.seek(count, os.SEEK_CUR)
+
+    def _require(self, count: int) -> None:
         if self._file.tell() + count > min(self.size, _MAX_HEADER):
             raise self.error(f"the header claims {count} bytes more than there are, or may be")
-        return self._file.read(count)
 
     def number(self, format: str) -> Any:
         return struct.unpack("<" + format, self.bytes(struct.calcsize("<" + format)))[0]
@@ -97,18 +105,20 @@ def gguf(path: Path) -> dict[str, Any]:
             key = reader.string()
             metadata[key] = _gguf_value(reader, reader.number("I"))
         types: dict[str, int] = {}
-        parameters = 0
+        parameters = last = 0
         for _ in range(tensors):
             reader.string()
             dimensions = reader.number("I")
-            if dimensions > 8:
+            if dimensions > _MAX_DIMENSIONS:
                 raise reader.error(f"a tensor with {dimensions} dimensions")
             elements = math.prod(int(reader.number("Q")) for _ in range(dimensions))
             type_id = reader.number("I")
-            reader.number("Q")
+            last = max(last, int(reader.number("Q")))
             type_name = _GGML_TYPES.get(type_id, f"type {type_id}")
             types[type_name] = types.get(type_name, 0) + 1
             parameters += elements
+        if tensors and file.tell() + last >= reader.size:
+            raise reader.error(f"the last tensor begins {last} bytes after the header, which is beyond the file's end")
     return {
         "format": "gguf",
         "version": version,
@@ -130,12 +140,15 @@ def _gguf_value(reader: _Reader, type_id: int, depth: int = 0) -> Any:
         raise reader.error("arrays nested deeper than 3 levels")
     item = reader.number("I")
     count = reader.count("items", 1)
-    first = []
-    for at in range(count):
-        value = _gguf_value(reader, item, depth + 1)
-        if at < _SHOWN_ITEMS:
-            first.append(value)
-    return first if count <= _SHOWN_ITEMS else {"count": count, "first": first}
+    first = [_gguf_value(reader, item, depth + 1) for _ in range(min(count, _SHOWN_ITEMS))]
+    if count <= _SHOWN_ITEMS:
+        return first
+    if item in _GGUF_SCALARS:
+        reader.skip((count - _SHOWN_ITEMS) * struct.calcsize("<" + _GGUF_SCALARS[item]))
+    else:
+        for _ in range(count - _SHOWN_ITEMS):
+            _gguf_value(reader, item, depth + 1)
+    return {"count": count, "first": first}
 
 
 def safetensors(path: Path) -> dict[str, Any]:
@@ -151,12 +164,13 @@ def safetensors(path: Path) -> dict[str, Any]:
             raise reader.error(f"the header claims to be {length} bytes long")
         try:
             header = json.loads(reader.bytes(length))
-            metadata = header.pop("__metadata__", {})
+            metadata = {str(k): _shortened(str(v)) for k, v in header.pop("__metadata__", {}).items()}
             types: dict[str, int] = {}
             parameters = 0
             for tensor in header.values():
-                types[tensor["dtype"]] = types.get(tensor["dtype"], 0) + 1
-                parameters += math.prod(tensor["shape"])
+                dtype = str(tensor["dtype"])
+                types[dtype] = types.get(dtype, 0) + 1
+                parameters += _elements(reader, tensor["shape"])
                 if not 0 <= tensor["data_offsets"][0] <= tensor["data_offsets"][1] <= reader.size - length - 8:
                     raise reader.error("a tensor lies outside the file")
         except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
@@ -166,8 +180,14 @@ def safetensors(path: Path) -> dict[str, Any]:
         "tensors": len(header),
         "parameters": parameters,
         "types": types,
-        "metadata": {str(key): _shortened(str(value)) for key, value in metadata.items()},
+        "metadata": metadata,
     }
+
+
+def _elements(reader: _Reader, shape: list[int]) -> int:
+    if len(shape) > _MAX_DIMENSIONS or not all(0 <= int(size) < 2**63 for size in shape):
+        raise reader.error("a tensor of an impossible shape")
+    return math.prod(map(int, shape))
 
 
 def _shortened(text: str) -> str:

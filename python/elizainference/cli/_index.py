@@ -11,6 +11,7 @@ import contextlib
 import functools
 import html.parser
 import http.client
+import io
 import json
 import os
 import re
@@ -112,7 +113,9 @@ def download(url: str, target: Path, sha256: str, size: int) -> None:
     Raises:
       FetchError: it cannot be reached, or is not what it should be. What was downloaded stays in `target`.
     """
-    done = target.stat().st_size if target.exists() else 0
+    open(target, "ab").close()  # a folder that cannot be written to is known before anything is asked for
+    done = target.stat().st_size
+    _files.require_space(target.parent, size - done)
     label = url.rpartition("/")[2]
     with _files.progress(label, size, done) as advance:
         attempts = 0
@@ -123,7 +126,7 @@ def download(url: str, target: Path, sha256: str, size: int) -> None:
                 failure = "the connection ended early"
             except _FAILURES as error:
                 failure = _reason(error)
-                done = target.stat().st_size if target.exists() else 0
+                done = target.stat().st_size
             attempts = 0 if done > before else attempts + 1
     if done < size:
         raise FetchError(f"{_shown(url)}: {failure}; the same command goes on from {_files.megabytes(done)}")
@@ -144,13 +147,24 @@ def _append(url: str, target: Path, done: int, size: int, advance: _files.Advanc
         if whole and done:
             advance(-done)
             done = 0
-        with open(target, "wb" if whole else "ab") as file:
+        with io.FileIO(target, "wb" if whole else "ab") as file:
             # No more than what is wanted, whatever the server sends.
             while done <= size and (piece := response.read(_PIECE)):
-                file.write(piece)
+                _write(file, piece)
                 done += len(piece)
                 advance(len(piece))
     return done
+
+
+def _write(file: io.FileIO, piece: bytes) -> None:
+    left = memoryview(piece)
+    try:
+        while left:
+            left = left[file.write(left) :]
+    except OSError as error:  # no failure of the connection, which would be tried again
+        raise FetchError(
+            f"{file.name} cannot be written: {error.strerror}; the same command goes on from there"
+        ) from None
 
 
 class _Anchors(html.parser.HTMLParser):

@@ -15,7 +15,9 @@ from elizainference._errors import BundleError
 
 _BEGIN = 32
 _MAX_HEADER = 1 << 20
-_MAX_ITEMS = 1024
+# Of all lists of a header together: what they point to may overlap, so the header's own size bounds nothing.
+_MAX_ITEMS = 4096
+_MAX_STRING = 4096  # bytes of one that are read
 
 _SECTIONS = {
     0: "none", 1: "binary data", 2: "deprecated", 3: "TFLite model", 4: "SentencePiece tokenizer",
@@ -34,6 +36,7 @@ class _Buffer:
     def __init__(self, data: bytes, name: str) -> None:
         self._data = data
         self._name = name
+        self._items = 0
 
     def error(self, what: str) -> BundleError:
         return BundleError(f"{self._name}: {what}; download it again")
@@ -63,7 +66,7 @@ class _Buffer:
         length = int(self.read("I", start))
         if start + 4 + length > len(self._data):
             raise self.error(f"its header claims a string of {length} bytes")
-        return self._data[start + 4 : start + 4 + length].decode(errors="replace")
+        return self._data[start + 4 : start + 4 + min(length, _MAX_STRING)].decode(errors="replace")
 
     def tables(self, table: int, number: int) -> list[int]:
         """The positions of the tables in the vector that a field is."""
@@ -72,8 +75,9 @@ class _Buffer:
             return []
         start = self.follow(at)
         count = int(self.read("I", start))
-        if count > _MAX_ITEMS:
-            raise self.error(f"its header claims {count} items")
+        self._items += count
+        if self._items > _MAX_ITEMS:
+            raise self.error(f"its header claims {self._items} items or more")
         return [self.follow(start + 4 + 4 * item) for item in range(count)]
 
 

@@ -10,6 +10,8 @@ from elizainference._errors import BundleError
 
 NAME = "eliza-1.manifest.json"
 
+_MAX_BYTES = 4 << 20  # as for the library
+
 
 class Entry(NamedTuple):
     """A file that the manifest names."""
@@ -27,13 +29,16 @@ def read(bundle: Path) -> dict[str, Any]:
       BundleError: there is none, or it is no JSON object.
     """
     if not bundle.is_dir():
-        raise BundleError(f"the bundle {str(bundle)!r} is no directory")
+        problem = "is no directory" if bundle.exists() else "does not exist"
+        raise BundleError(f"the bundle {str(bundle)!r} {problem}; give the directory that holds {NAME}")
     path = bundle / NAME
+    if not path.exists():
+        raise BundleError(f"{path} does not exist; `eliza bundle create` writes one")
+    if not path.is_file() or path.stat().st_size > _MAX_BYTES:
+        raise BundleError(f"{path} is no regular file of at most {_MAX_BYTES >> 20} MiB, as manifests are")
     try:
         manifest = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise BundleError(f"{path} does not exist; `eliza bundle create` writes one") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise BundleError(f"{path}: not valid JSON: {error}") from None
     if not isinstance(manifest, dict) or not isinstance(manifest.get("files"), dict):
         raise BundleError(f"{path}: files is missing; it must be an object of lists")

@@ -59,9 +59,10 @@ def prepare_streams() -> None:
     sys.stdin = sys.stdin or open(os.devnull)
     sys.stdout = sys.stdout or open(os.devnull, "w")
     sys.stderr = sys.stderr or open(os.devnull, "w")
-    for stream in (sys.stdout, sys.stderr):
+    # What is no text is refused where it is used, with its place.
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "replace")):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=errors)
 
 
 def stdout() -> Console:
@@ -73,7 +74,7 @@ def stdout() -> Console:
 
 def has_unicode() -> bool:
     """Whether stdout shows more than ASCII."""
-    return stdout().encoding.lower().startswith("utf")
+    return (sys.stdout.encoding or "").lower().startswith("utf")
 
 
 def can_draw() -> bool:
@@ -125,4 +126,4 @@ def _stderr() -> Console:
 
 def joined(parts: Iterable[str]) -> str:
     """Facts on one line, those there are."""
-    return " · ".join(part for part in parts if part)
+    return (" · " if has_unicode() else ", ").join(part for part in parts if part)

@@ -15,7 +15,7 @@ from elizainference.cli._terminal import harmless
 
 
 def tokenize(
-    text: Annotated[str, typer.Argument(help="The text; -: read it from stdin.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; -: read it from stdin.")],
     *,
     bundle: BundleOption,
     special: Annotated[bool, typer.Option("--special", help="Read <|im_start|> and the like as tokens.")] = False,
