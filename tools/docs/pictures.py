@@ -1,4 +1,4 @@
-"""The pictures of the documents: `eliza chat` and `eliza backends` on a terminal, as SVG.
+"""The pictures of the documents: `eliza chat`, `backends` and `bench` on a terminal, and a plot of the last, as SVG.
 
 ./bazelw run //tools/docs:pictures -- docs/pictures
 
@@ -14,6 +14,7 @@ import re
 import select
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from rich.text import Text
 WIDTH = 104
 QUESTIONS = ("What is the capital of France?", "And of Italy?", "/stats")
 
-# What is typed where the bundle's path is another one on each machine.
+# The bundle, in the folder that the command runs in.
 BUNDLE = "smollm2-135m"
 
 
@@ -45,11 +46,12 @@ def screen(output: str) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def run(arguments: list[str], typed: tuple[str, ...] = ()) -> str:
-    """What the command shows; each line is typed when it waits at its prompt."""
+def run(folder: str, arguments: list[str], typed: tuple[str, ...] = ()) -> str:
+    """What the command shows in this folder; each line is typed when it waits at its prompt."""
     eliza = runfiles.Create().Rlocation("_main/python/eliza")
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(WIDTH), "LC_ALL": "C.UTF-8"}
+    environment["BUILD_WORKING_DIRECTORY"] = folder
     process = subprocess.Popen([eliza, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
     output, waiting = "", list(typed)
@@ -84,11 +86,15 @@ def draw(command: str, output: str, path: Path) -> None:
 
 def main() -> None:
     folder = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), sys.argv[1])
-    bundle = str(Path(runfiles.Create().Rlocation(os.environ["DEMO_MANIFEST"])).parent)
     folder.mkdir(parents=True, exist_ok=True)
-    chat = ["chat", bundle, "--no-history", "--system", "You are a helpful assistant."]
-    draw(f"eliza chat {BUNDLE}", run(chat, QUESTIONS), folder / "chat.svg")
-    draw(f"eliza backends {BUNDLE}", run(["backends", bundle]), folder / "backends.svg")
+    with tempfile.TemporaryDirectory() as work:
+        bundle = Path(runfiles.Create().Rlocation(os.environ["DEMO_MANIFEST"])).parent
+        Path(work, BUNDLE).symlink_to(bundle)
+        chat = ["chat", BUNDLE, "--no-history", "--system", "You are a helpful assistant."]
+        draw(f"eliza chat {BUNDLE}", run(work, chat, QUESTIONS), folder / "chat.svg")
+        draw(f"eliza backends {BUNDLE}", run(work, ["backends", BUNDLE]), folder / "backends.svg")
+        plot = ["--plot", str(folder / "bench-plot.svg")]
+        draw(f"eliza bench {BUNDLE}", run(work, ["bench", BUNDLE, *plot]), folder / "bench.svg")
 
 
 if __name__ == "__main__":
