@@ -36,7 +36,8 @@ def utf8(text: str, what: str) -> bytes:
     """`text` in UTF-8.
 
     Raises:
-      InvalidArgument: it is no string, or holds half of a surrogate pair, as undecodable bytes of a command line become.
+      InvalidArgument: it is no string, or holds half of a surrogate pair, as undecodable bytes of a command line
+        become.
     """
     if not isinstance(text, str):
         raise InvalidArgument(f"{what} is {shown(text)}; it must be a string")
