@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 
-from tests.support.runfile import runfile
+from tests.support import commands
 
-OBJECTS = runfile(os.environ["COMPILATIONS"]).read_text().split()
+OBJECTS = [path for command in commands.read() for path in command.outputs if path.endswith(".o")]
 
 
 def _times(folder: str) -> Counter[str]:
