@@ -8,10 +8,14 @@
 
 namespace eliza {
 
+// No less makes a stream useful: what one gets at least where nobody asks.
+inline constexpr uint32_t kLeastContext = 512;
+
 struct ContextWish {
   int32_t config_size = 0;    // the stream config's context_size; 0: not given
   int32_t manifest_size = 0;  // the manifest's ctx; 0: not given
   uint32_t trained = 0;       // what the model was trained on
+  uint64_t reserved = 0;      // bytes that the model's weights will take: 0 once they are loaded
   std::string advice;         // what to do where the wish does not fit into memory; may be empty
 };
 

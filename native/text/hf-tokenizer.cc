@@ -11,6 +11,7 @@
 #include "native/text/hf-tokenizer-file.h"
 #include "native/text/json-document.h"
 #include "native/text/quote.h"
+#include "native/text/token-ids.h"
 #include "native/text/utf8-gate.h"
 
 namespace eliza {
@@ -342,10 +343,8 @@ std::vector<int32_t> HfTokenizer::tokenize(std::string_view input, bool add_spec
 
 void HfTokenizer::check_tokens(const int32_t* tokens, size_t num_tokens) const {
   for (size_t i = 0; i < num_tokens; ++i) {
-    if (tokens[i] >= 0 && tokens[i] < size() && tokens_[static_cast<size_t>(tokens[i])].exists) continue;
-    throw Error(ELIZA_ERR_INVALID_ARG, "token " + std::to_string(tokens[i]) + " at index " + std::to_string(i) +
-                                           " is not in the model's vocabulary, which has ids from 0 to " +
-                                           std::to_string(size() - 1) + "; tokenize with the same bundle");
+    const bool exists = tokens[i] >= 0 && tokens[i] < size() && tokens_[static_cast<size_t>(tokens[i])].exists;
+    if (!exists) fail_unknown_token(tokens[i], i, size());
   }
 }
 

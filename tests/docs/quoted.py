@@ -24,7 +24,7 @@ NOT_PRODUCED = {
     "This is a fault of eliza's own: please report it",
     "… has … free, and … are needed; make room",
     "MLX failed (…); the stream's context is lost",
-    "needs about … for its weights, where … of memory are available",
+    "needs about … for its weights and a small context, where … of memory are available",
     "asks for …, but this process has MLX streams on …",
     "MLX was started in the process that this one was forked from",
 }

@@ -148,9 +148,9 @@ def the_bundle(folder: Path, _) -> Iterator[str]:
 
 
 def _mlx_bundle(folder: Path, files: dict[str, bytes], **config) -> Path:
-    """A bundle with these files of an MLX model in text/, whose config.json has these values."""
+    """A bundle with these files of an MLX model in text/, whose config.json has these values; None: not that key."""
     (folder / "text").mkdir(parents=True)
-    values = json.loads(files["config.json"]) | config
+    values = {key: value for key, value in (json.loads(files["config.json"]) | config).items() if value is not None}
     for name, data in (files | {"config.json": json.dumps(values).encode()}).items():
         (folder / "text" / name).write_bytes(data)
     return folder
@@ -192,6 +192,15 @@ def mlx_models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     for name, data in {"page": b"<html>404 Not Found</html>", "nothing": b"", "part": weights[:-100]}.items():
         yield open_error(_mlx_bundle(folder / name, good | {"model.safetensors": data}))
     yield open_error(_mlx_bundle(folder / "copies", good | {"copy.safetensors": weights}))
+
+    vocabulary = json.loads(good["tokenizer.json"])
+    (_mlx_bundle(folder / "mute", good) / "text" / "tokenizer.json").unlink()
+    yield open_error(folder / "mute")
+    for name, changes in {"unigram": {"type": "Unigram"}, "other-merges": {"merges": [["no", "tokens"]]}}.items():
+        changed = json.dumps(vocabulary | {"model": vocabulary["model"] | changes}).encode()
+        yield open_error(_mlx_bundle(folder / name, good | {"tokenizer.json": changed}))
+    settings = {"tokenizer_config.json": b'{"add_eos_token": true, "eos_token": "none"}'}
+    yield open_error(_mlx_bundle(folder / "other-settings", good | settings))
 
 
 def choosing_the_backend(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:

@@ -25,28 +25,7 @@ def context(request):
         yield context
 
 
-@pytest.mark.parametrize("marker", ["A", "B", ""])
-def test_the_models_remember(context, marker):
-    with context.open(max_tokens=10, context_size=256) as stream:
-        stream.prefill(context.tokenize(f"xy{marker}xyzabc"))
-        assert stream.generate() == recall.text(marker, "c", 10)
-
-
 # --- context -------------------------------------------------------------------------------------
-
-
-def test_a_prompt_that_does_not_fit_changes_nothing(context):
-    with context.open(max_tokens=4, context_size=16) as stream:
-        stream.prefill(context.tokenize("Aabc"))
-        first = stream.next(tokens_cap=1)
-        with pytest.raises(
-            abi.Error, match="the prompt has 20 tokens, but only 10 of the context's 16 are free"
-        ) as error:
-            stream.prefill([331] * 20)
-        assert error.value.status == abi.INVALID_ARG
-        assert stats(stream)["kv_used"] == 6
-        # The generation goes on as if nothing had been asked.
-        assert first.text + stream.generate() == recall.text("A", "c", 4)
 
 
 def test_a_full_context_ends_the_generation(context):
@@ -93,14 +72,6 @@ def test_a_token_without_a_place_that_waits_is_not_taken_for_one_of_the_prompt()
             stream.next(text_cap=3)
         assert stats(stream)["kv_used"] == 16
         assert stream.reset_keep(16) == 16
-
-
-@pytest.mark.parametrize("token", [-1, 362, 2**31 - 1, -(2**31)])
-def test_a_token_that_is_none(context, token):
-    with context.open(context_size=64) as stream:
-        with pytest.raises(abi.Error, match=f"token {token} at index 1 is not in the model's vocabulary.* 0 to 361"):
-            stream.prefill([5, token])
-        assert stats(stream)["kv_used"] == 0
 
 
 def test_the_context_size_in_order_of_who_says_it(context, monkeypatch):
@@ -172,24 +143,6 @@ def test_tokens_nobody_saw_are_not_in_the_context():
         assert stats(stream)["kv_used"] == 2 + 4
         stream.prefill(context.tokenize("b", add_special=False))
         assert stats(stream)["kv_used"] == 2 + 3 + 1
-
-
-@pytest.mark.parametrize("keep", range(1, 13))
-def test_reset_keep_and_the_rest_is_a_full_prefill(context, keep):
-    prompt = context.tokenize("xxAxxyzxyz")
-    rest = context.tokenize("Bxqrs", add_special=False)
-    with context.open(max_tokens=8, context_size=256) as stream:
-        stream.prefill(prompt)
-        stream.generate()
-        kept = stream.reset_keep(keep)
-        assert kept == keep
-        assert stats(stream)["kv_used"] == keep
-        stream.prefill(rest)
-        text = stream.generate()
-        stream.reset()
-        generated = context.tokenize(recall.text("A", "z", 8), add_special=False)
-        stream.prefill((prompt + generated)[:keep] + rest)
-        assert stream.generate() == text
 
 
 def test_reset_keep_remembers_what_it_keeps_and_nothing_else(context):
@@ -266,24 +219,6 @@ def test_statistics_do_not_wait_for_a_prefill(context):
         assert all(used == len(prompt) or used % 512 == 0 for used in seen)
 
 
-def test_cancel_is_sticky_until_a_reset(context):
-    with context.open(max_tokens=6, context_size=256) as stream:
-        stream.prefill(context.tokenize("Aabc"))
-        assert stream.next(tokens_cap=1).text == "d"
-        assert stream.cancel() == abi.OK
-        for _ in range(2):
-            assert_cancelled(stream.next)
-            assert_cancelled(stream.prefill, [331])
-        assert stats(stream)["stop_reason"] == "cancelled"
-        assert stream.reset_keep(5) == 5
-        stream.prefill(context.tokenize("p", add_special=False))
-        assert stream.generate() == recall.text("A", "p", 6)
-        stream.cancel()
-        stream.reset()
-        stream.prefill(context.tokenize("Babc"))
-        assert stream.generate() == recall.text("B", "c", 6)
-
-
 def test_cancel_during_a_prefill_leaves_what_was_decoded(demo_bundle):
     """On the demo model, whose prefill takes a while; afterwards it answers as if nothing had been."""
     with abi.Context(demo_bundle) as context, context.open(max_tokens=12, context_size=4096) as stream:
@@ -309,24 +244,6 @@ def test_cancel_during_a_prefill_leaves_what_was_decoded(demo_bundle):
         stream.reset()
         stream.prefill(question)
         assert stream.generate() == answer
-
-
-def test_cancel_between_prefill_chunks_of_threads_that_generate(context):
-    """Cancels at random moments; whatever they hit, the stream works after a reset."""
-    prompt = context.tokenize("xyzA" + "xyz" * 340 + "Axabc")
-    with context.open(max_tokens=25, context_size=2048) as stream:
-        for delay in range(12):
-            timer = threading.Timer(delay * 0.004, stream.cancel)
-            timer.start()
-            try:
-                stream.prefill(prompt)
-                stream.generate(tokens_cap=1)
-            except abi.Error as error:
-                assert error.status == abi.CANCELLED
-            timer.join()
-            stream.reset()
-        stream.prefill(prompt)
-        assert stream.generate() == recall.text("A", "c", 25)
 
 
 # --- sampling ------------------------------------------------------------------------------------
@@ -408,24 +325,3 @@ def test_the_log_goes_where_it_is_told_and_nowhere_else(named, tmp_path):
             assert all(line.startswith("llama.cpp: ") for line in lines)
 
     check()
-
-
-# --- several -------------------------------------------------------------------------------------
-
-
-def test_sessions_on_threads_are_independent(context):
-    texts = {}
-
-    def run(marker: str, letter: str) -> None:
-        with context.open(max_tokens=25, context_size=256) as stream:
-            for _ in range(5):
-                stream.prefill(context.tokenize(marker + letter))
-                texts.setdefault(marker + letter, set()).add(stream.generate())
-                stream.reset()
-
-    threads = [threading.Thread(target=run, args=(marker, letter)) for marker in "AB" for letter in "cm"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert texts == {m + letter: {recall.text(m, letter, 25)} for m in "AB" for letter in "cm"}

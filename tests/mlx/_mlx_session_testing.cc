@@ -13,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "mlx/compile.h"
 #include "mlx/memory.h"
+#include "mlx/primitives.h"
 #include "native/backends/mlx/loaded-model.h"
 #include "native/backends/mlx/mlx-core.h"
 #include "native/backends/mlx/sampler.h"
@@ -70,7 +72,8 @@ class DirectSession {
     Strings strings;
     const eliza_llm_stream_config_t config = make_config(fields, &strings);
     py::gil_scoped_release unlocked;
-    session_ = std::make_unique<eliza::mlx::Session>(eliza::mlx::acquire_model(directory), config, 0,
+    const eliza::ContextWish wish = eliza::mlx::context_wish(config, 0);
+    session_ = std::make_unique<eliza::mlx::Session>(eliza::mlx::acquire_model(directory, wish), config, wish,
                                                      [](int32_t token) { return "[" + std::to_string(token) + "]"; });
   }
 
@@ -180,4 +183,18 @@ PYBIND11_MODULE(_mlx_session_testing, m) {
   m.def("gguf_tensors", [](const std::string& path) { return mx::load_gguf(path).first.size(); });
   m.def("active_memory", [] { return mx::get_active_memory(); });
   m.def("cached_memory", [] { return mx::get_cache_memory(); });
+  m.def("peak_memory", [] { return mx::get_peak_memory(); });
+  m.def("reset_peak_memory", [] { mx::reset_peak_memory(); });
+  m.def("cache_limit", [] {
+    const size_t limit = mx::set_cache_limit(0);  // what it was
+    mx::set_cache_limit(limit);
+    return limit;
+  });
+  // Whether MLX would compile a function, on this device and as it is set now. Nothing is computed.
+  m.def("compiles", [] {
+    const auto compiled =
+        mx::compile([](const std::vector<mx::array>& x) { return std::vector{mx::exp(mx::sin(x[0]))}; });
+    const std::string name = compiled({mx::array(1.0f)})[0].primitive().name();
+    return name.rfind("Compiled", 0) == 0;
+  });
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import threading
 from pathlib import Path
@@ -324,7 +323,7 @@ def test_a_repeat_penalty_changes_greedy_text(reference):
     assert len(set(penalised)) > 25
 
 
-# -- Options, memory, threads ---------------------------------------------------------------------
+# -- Options, threads -----------------------------------------------------------------------------
 
 
 def test_what_only_tunes_is_listed_as_ignored():
@@ -333,29 +332,9 @@ def test_what_only_tunes_is_listed_as_ignored():
         assert session.stats()["ignored_options"] == ["n_gpu_layers", "draft_max", "cache_type_k", "prompt_cache_key"]
 
 
-def test_a_context_beyond_memory_is_an_error():
-    message = fails(-5, lambda: open_session("llama_f32", context_size=2_000_000_000))
-    assert "context_size is 2000000000 tokens, which needs about" in message
-
-
 def test_another_value_of_the_device_variable_is_an_error(monkeypatch):
     monkeypatch.setenv("ELIZA_MLX_DEVICE", "npu")
     assert "ELIZA_MLX_DEVICE is 'npu': it takes auto, metal or cpu" in fails(-1, lambda: open_session("llama_f32"))
-
-
-def test_memory_comes_back():
-    open_session("gemma4_f32").close()  # what MLX starts once in a process
-    before = _mlx_session_testing.active_memory()
-    threads = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
-    for _ in range(10):
-        with open_session("gemma4_f32", max_tokens=2) as session:
-            session.prefill(PROMPT)
-            session.generate()
-            assert _mlx_session_testing.active_memory() > before
-    assert _mlx_session_testing.active_memory() <= before
-    assert _mlx_session_testing.cached_memory() == 0
-    if threads:
-        assert len(os.listdir("/proc/self/task")) <= threads
 
 
 def test_two_sessions_share_the_weights():

@@ -3,10 +3,9 @@
 #include <string>
 
 #include "native/base/error.h"
+#include "native/text/stream-checks.h"
 
 namespace eliza::litert_lm {
-
-void throw_cancelled() { throw Error(ELIZA_ERR_CANCELLED, "the stream was cancelled; reset it to use it again"); }
 
 std::shared_ptr<Floor::Turn> Floor::enter(const std::atomic<bool>& cancelled, std::chrono::seconds limit) {
   std::unique_lock<std::mutex> lock(mutex);

@@ -48,6 +48,4 @@ class Floor : public std::enable_shared_from_this<Floor> {
   int waiting_ = 0;
 };
 
-[[noreturn]] void throw_cancelled();
-
 }  // namespace eliza::litert_lm

@@ -7,6 +7,7 @@
 #include "native/backends/litert_lm/bounded.h"
 #include "native/base/error.h"
 #include "native/base/stopwatch.h"
+#include "native/text/stream-checks.h"
 
 namespace eliza::litert_lm {
 namespace {
@@ -53,12 +54,7 @@ void Session::check_room(size_t num_tokens) const {
   const auto capacity = static_cast<size_t>(engine_->capacity());
   if (capacity == 0) return;                      // then the runtime tells
   const size_t used = steps(tokens_.size()) + 1;  // it fills no context with a prompt to the last token
-  const size_t room = capacity > used ? capacity - used : 0;
-  if (num_tokens <= room) return;
-  throw Error(ELIZA_ERR_INVALID_ARG,
-              "the prompt has " + std::to_string(num_tokens) + " tokens, but only " + std::to_string(room) +
-                  " of the context's " + std::to_string(capacity) +
-                  " are free; shorten it, reset the stream, or open one with a larger context_size");
+  eliza::check_room(num_tokens, capacity > used ? capacity - used : 0, capacity);
 }
 
 // How many of the first ids are the start tokens that the runtime puts there itself.
@@ -98,10 +94,7 @@ void Session::ready() {
 int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_error) {
   return guard(out_error, [&] {
     throw_if_cancelled();
-    if (token_ids == nullptr || num_tokens == 0) {
-      throw Error(ELIZA_ERR_INVALID_ARG, "prefill got no tokens: pass at least one");
-    }
-    engine_->vocabulary().check(token_ids, num_tokens);
+    check_prompt(token_ids, num_tokens, engine_->vocabulary().size());
     const bool first = tokens_.empty();
     const size_t bos = first ? start_size(token_ids, num_tokens) : 0;
     const size_t added = first && bos == 0 ? engine_->vocabulary().start().size() : 0;
@@ -134,12 +127,7 @@ int Session::next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out
     const Stopwatch stopwatch(&counters_.decode_ms);
     const int status = stream_.next(tokens_out, tokens_cap, num_tokens_out, text_out, text_cap, drafter_drafted_out,
                                     drafter_accepted_out);
-    // A caller that knows cancel has returned must not see a success after it.
-    if (*cancelled_) {
-      *num_tokens_out = 0;
-      text_out[0] = '\0';
-      throw_cancelled();
-    }
+    if (*cancelled_) throw_cancelled_step(num_tokens_out, text_out);
     tokens_.insert(tokens_.end(), tokens_out, tokens_out + *num_tokens_out);
     counters_.generated_tokens += static_cast<int64_t>(*num_tokens_out);
     return status;

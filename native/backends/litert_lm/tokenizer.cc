@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "native/base/error.h"
+#include "native/text/token-ids.h"
 #include "native/text/utf8-gate.h"
 
 namespace eliza::litert_lm {
@@ -82,7 +83,7 @@ bool LiteRtTokenizer::is_control(int32_t token) const {
 
 std::string LiteRtTokenizer::detokenize(const int32_t* tokens, size_t num_tokens, bool remove_special,
                                         bool unparse_special) const {
-  vocabulary().check(tokens, num_tokens);
+  check_token_ids(tokens, num_tokens, vocabulary().size());
   size_t begin = 0;
   if (remove_special && starts_with(vocabulary().start(), tokens, num_tokens)) {
     begin = vocabulary().start().size();

@@ -71,13 +71,4 @@ std::string Vocabulary::text(const int32_t* tokens, size_t count) const {
   return text == nullptr ? "" : text;
 }
 
-void Vocabulary::check(const int32_t* tokens, size_t count) const {
-  for (size_t i = 0; i < count; ++i) {
-    if (tokens[i] >= 0 && tokens[i] < size_) continue;
-    throw Error(ELIZA_ERR_INVALID_ARG, "token " + std::to_string(tokens[i]) + " at index " + std::to_string(i) +
-                                           " is not in the model's vocabulary, which has ids from 0 to " +
-                                           std::to_string(size_ - 1) + "; tokenize with the same bundle");
-  }
-}
-
 }  // namespace eliza::litert_lm

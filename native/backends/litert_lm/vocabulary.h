@@ -33,9 +33,6 @@ class Vocabulary {
   };
   const std::vector<Unreadable>& unreadable() const { return unreadable_; }
 
-  // Throws Error(ELIZA_ERR_INVALID_ARG) that names the first id outside the vocabulary.
-  void check(const int32_t* tokens, size_t count) const;
-
  private:
   bool holds(int32_t id) const;
   void find_size();

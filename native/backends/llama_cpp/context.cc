@@ -6,6 +6,7 @@
 
 #include "native/backends/llama_cpp/runtime.h"
 #include "native/base/error.h"
+#include "native/text/stream-checks.h"
 #include "src/llama-ext.h"
 
 namespace eliza::llama_cpp {
@@ -78,7 +79,7 @@ Context::Context(std::shared_ptr<const Model> model, const Options& options)
 }
 
 void Context::throw_if_cancelled() const {
-  if (cancelled()) throw Error(ELIZA_ERR_CANCELLED, "the stream was cancelled; reset it to use it again");
+  if (cancelled()) throw_cancelled();
 }
 
 void Context::decode() {

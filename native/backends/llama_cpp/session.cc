@@ -8,6 +8,7 @@
 #include "native/base/error.h"
 #include "native/base/stopwatch.h"
 #include "native/text/context-size.h"
+#include "native/text/stream-checks.h"
 
 namespace eliza::llama_cpp {
 namespace {
@@ -138,17 +139,8 @@ int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_err
   return guard(out_error, [&] {
     const Showing showing(this);
     context_->throw_if_cancelled();
-    if (token_ids == nullptr || num_tokens == 0) {
-      throw Error(ELIZA_ERR_INVALID_ARG, "prefill got no tokens: pass at least one");
-    }
-    check_tokens(model_->vocab(), token_ids, num_tokens);
-    const size_t room = warm_ ? context_->capacity() : context_->room() + undelivered();
-    if (num_tokens > room) {
-      throw Error(ELIZA_ERR_INVALID_ARG,
-                  "the prompt has " + std::to_string(num_tokens) + " tokens, but only " + std::to_string(room) +
-                      " of the context's " + std::to_string(context_->capacity()) +
-                      " are free; shorten it, reset the stream, or open one with a larger context_size");
-    }
+    check_prompt(token_ids, num_tokens, llama_vocab_n_tokens(model_->vocab()));
+    check_room(num_tokens, warm_ ? context_->capacity() : context_->room() + undelivered(), context_->capacity());
     sampler_.begin_generation();  // first: a grammar may be too much to follow
     drop_undelivered();
     overflowed_ = false;
@@ -177,12 +169,7 @@ int Session::next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out
     const int status = stream_.next(tokens_out, tokens_cap, num_tokens_out, text_out, text_cap, drafter_drafted_out,
                                     drafter_accepted_out);
     add(&counters_.generated_tokens, static_cast<int64_t>(*num_tokens_out));
-    // A caller that knows cancel has returned must not see a success after it.
-    if (context_->cancelled()) {
-      *num_tokens_out = 0;
-      text_out[0] = '\0';
-      context_->throw_if_cancelled();
-    }
+    if (context_->cancelled()) throw_cancelled_step(num_tokens_out, text_out);
     return status;
   });
 }

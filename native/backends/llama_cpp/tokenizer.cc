@@ -4,6 +4,7 @@
 
 #include "native/backends/llama_cpp/runtime.h"
 #include "native/base/error.h"
+#include "native/text/token-ids.h"
 #include "native/text/utf8-gate.h"
 
 namespace eliza::llama_cpp {
@@ -67,13 +68,7 @@ std::optional<std::string> GgufTokenizer::metadata(const std::string& key) const
 }
 
 void check_tokens(const llama_vocab* vocab, const int32_t* tokens, size_t num_tokens) {
-  const int32_t vocab_size = llama_vocab_n_tokens(vocab);
-  for (size_t i = 0; i < num_tokens; ++i) {
-    if (tokens[i] >= 0 && tokens[i] < vocab_size) continue;
-    throw Error(ELIZA_ERR_INVALID_ARG, "token " + std::to_string(tokens[i]) + " at index " + std::to_string(i) +
-                                           " is not in the model's vocabulary, which has ids from 0 to " +
-                                           std::to_string(vocab_size - 1) + "; tokenize with the same bundle");
-  }
+  check_token_ids(tokens, num_tokens, llama_vocab_n_tokens(vocab));
 }
 
 std::string token_piece(const llama_vocab* vocab, llama_token token) {

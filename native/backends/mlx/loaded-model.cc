@@ -14,7 +14,6 @@
 #include "native/backends/mlx/weights.h"
 #include "native/base/error.h"
 #include "native/base/memory-info.h"
-#include "native/text/context-fit.h"
 
 namespace eliza::mlx {
 namespace {
@@ -29,15 +28,41 @@ std::vector<int64_t> end_tokens(const std::string& directory, const Config& conf
   return (text_config ? text_config->or_else(config) : config).integers("eos_token_id", ids);
 }
 
-// MLX's CPU build does not notice that memory has run out: it crashes.
-void require_memory(const std::string& directory, const Weights& weights, bool widened) {
+// Bytes of a context of `tokens`: caches, and what a prefill chunk works with. An estimate from above.
+uint64_t context_bytes(const Model& model, Device device, uint32_t tokens) {
+  constexpr uint64_t kStep = 256;  // rows that a cache grows by
+  const uint64_t cells = (tokens + kStep - 1) / kStep * kStep;
+  const uint64_t chunk = std::min<uint64_t>(cells, kPrefillChunk);
+  const uint64_t value_bytes = mx::size_of(model.dtype());
+  uint64_t bytes = 0, largest_layer = 0;
+  for (const CacheShape& shape : model.cache_shapes()) {
+    const uint64_t window = static_cast<uint64_t>(shape.window);
+    const uint64_t rows = window == 0 ? cells : std::min(cells, window + chunk);
+    const uint64_t layer = 2 * rows * static_cast<uint64_t>(shape.heads * shape.head) * value_bytes;
+    bytes += layer;
+    largest_layer = std::max(largest_layer, layer);
+  }
+  bytes += largest_layer;  // growing is copying
+  // A chunk's attention scores, and what softmax makes of them; Metal computes them in pieces.
+  const uint64_t scores = static_cast<uint64_t>(model.query_heads()) * chunk * cells * sizeof(float);
+  return bytes + (device == Device::kCpu ? 2 * scores : 0);
+}
+
+// MLX's CPU build does not notice that memory has run out: it crashes. So weights and context have to fit before
+// anything is read.
+void require_memory(const std::string& directory, uint64_t weight_bytes, const Model& model, Device device,
+                    ContextWish context) {
+  context.reserved = weight_bytes;
+  context.trained = static_cast<uint32_t>(model.trained_context());
+  const auto bytes = [&](uint32_t tokens) { return context_bytes(model, device, tokens); };
   const std::optional<uint64_t> available = available_memory();
-  // Scales and norms are a small part of a quantised model; widened, they are twice that.
-  const uint64_t needed = weights.bytes() + (widened ? weights.bytes() / 4 : 0);
-  if (!available || needed <= *available) return;
-  throw Error(ELIZA_ERR_OOM, "the model " + directory + " needs about " + mebibytes(needed) +
-                                 " for its weights, where " + mebibytes(*available) +
-                                 " of memory are available; free some, or take a smaller model or one of fewer bits");
+  const uint64_t needed = weight_bytes + bytes(std::min(context.trained, kLeastContext));
+  if (available && needed > *available) {
+    throw Error(ELIZA_ERR_OOM, "the model " + directory + " needs about " + mebibytes(needed) +
+                                   " for its weights and a small context, where " + mebibytes(*available) +
+                                   " of memory are available; free some, or take a smaller model or one of fewer bits");
+  }
+  choose_context_size(context, bytes);
 }
 
 std::string read_identity(const std::string& directory) {
@@ -86,17 +111,17 @@ struct Models {
 
 }  // namespace
 
-LoadedModel::LoadedModel(const std::string& directory, Device device)
+LoadedModel::LoadedModel(const std::string& directory, Device device, const ContextWish& context)
     : directory_(directory), device_(use_device(device)) {
   try {
-    worker_.run([this] { load(); });
+    worker_.run([&] { load(context); });
   } catch (...) {
     release();
     throw;
   }
 }
 
-void LoadedModel::load() {
+void LoadedModel::load(const ContextWish& context) {
   stream_ = Streams::instance().take();
   mx::set_default_stream(*stream_);
   const Config config = Config::read(directory_);
@@ -106,7 +131,9 @@ void LoadedModel::load() {
   std::unique_ptr<Model> model = make_model(config, weights);
   end_tokens_ = end_tokens(directory_, config);
   fingerprint_ = weights.fingerprint() ^ config.fingerprint();
-  require_memory(directory_, weights, widen);
+  // Scales and norms are a small part of a quantised model; widened, they are twice that.
+  const uint64_t weight_bytes = weights.bytes() + (widen ? weights.bytes() / 4 : 0);
+  require_memory(directory_, weight_bytes, *model, *device_, context);
   mx::eval(weights.kept());
   model_ = std::move(model);
 }
@@ -138,26 +165,12 @@ bool LoadedModel::ends_generation(int32_t token) const {
   return std::find(end_tokens_.begin(), end_tokens_.end(), token) != end_tokens_.end();
 }
 
-uint64_t LoadedModel::context_bytes(uint32_t tokens) const {
-  constexpr uint64_t kStep = 256;  // rows that a cache grows by
-  const uint64_t cells = (tokens + kStep - 1) / kStep * kStep;
-  const uint64_t chunk = std::min<uint64_t>(cells, kPrefillChunk);
-  const uint64_t value_bytes = mx::size_of(model_->dtype());
-  uint64_t bytes = 0, largest_layer = 0;
-  for (const CacheShape& shape : model_->cache_shapes()) {
-    const uint64_t window = static_cast<uint64_t>(shape.window);
-    const uint64_t rows = window == 0 ? cells : std::min(cells, window + chunk);
-    const uint64_t layer = 2 * rows * static_cast<uint64_t>(shape.heads * shape.head) * value_bytes;
-    bytes += layer;
-    largest_layer = std::max(largest_layer, layer);
-  }
-  bytes += largest_layer;  // growing is copying
-  // A chunk's attention scores, and what softmax makes of them; Metal computes them in pieces.
-  const uint64_t scores = static_cast<uint64_t>(model_->query_heads()) * chunk * cells * sizeof(float);
-  return bytes + (*device_ == Device::kCpu ? 2 * scores : 0);
+uint32_t LoadedModel::context_size(ContextWish wish) const {
+  wish.trained = static_cast<uint32_t>(model_->trained_context());
+  return choose_context_size(wish, [this](uint32_t tokens) { return context_bytes(*model_, *device_, tokens); });
 }
 
-std::shared_ptr<const LoadedModel> acquire_model(const std::string& directory) {
+std::shared_ptr<const LoadedModel> acquire_model(const std::string& directory, const ContextWish& context) {
   static Models* const models = new Models;  // leaked: destroying it at exit would race with threads that hold models
   const DeviceChoice choice = choose_device();
   if (!choice.device) throw Error(ELIZA_ERR_NOT_IMPLEMENTED, choice.reason);
@@ -169,7 +182,7 @@ std::shared_ptr<const LoadedModel> acquire_model(const std::string& directory) {
   std::weak_ptr<const LoadedModel>& loaded = models->loaded[key];
   std::shared_ptr<const LoadedModel> model = loaded.lock();
   if (model == nullptr) {
-    model = std::make_shared<const LoadedModel>(directory, *choice.device);
+    model = std::make_shared<const LoadedModel>(directory, *choice.device, context);
     loaded = model;
   }
   return model;

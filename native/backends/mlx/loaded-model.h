@@ -11,14 +11,15 @@
 #include "native/backends/mlx/device.h"
 #include "native/backends/mlx/model.h"
 #include "native/backends/mlx/worker.h"
+#include "native/text/context-fit.h"
 #include "native/text/hf-tokenizer.h"
 
 namespace eliza::mlx {
 
 class LoadedModel {
  public:
-  // Checks `directory`, and reads it where memory allows. Throws Error.
-  LoadedModel(const std::string& directory, Device device);
+  // Checks `directory`, and reads it where there is memory for the weights and such a context. Throws Error.
+  LoadedModel(const std::string& directory, Device device, const ContextWish& context);
   ~LoadedModel();
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
@@ -35,11 +36,11 @@ class LoadedModel {
   uint64_t fingerprint() const { return fingerprint_; }  // of the config and the tensors' headers
   bool ends_generation(int32_t token) const;
 
-  // Bytes of a context of `tokens`: caches, and what a prefill chunk works with. An estimate from above.
-  uint64_t context_bytes(uint32_t tokens) const;
+  // The size of a context that fits into memory (context-fit.h). Throws Error.
+  uint32_t context_size(ContextWish wish) const;
 
  private:
-  void load();
+  void load(const ContextWish& context);
   void release();
 
   const std::string directory_;
@@ -54,8 +55,8 @@ class LoadedModel {
 };
 
 // The model in `directory` on the device that choose_device chooses, shared with every other user of the same files,
-// and freed with the last of them. Throws Error.
-std::shared_ptr<const LoadedModel> acquire_model(const std::string& directory);
+// and freed with the last of them; `context` is what it is wanted for. Throws Error.
+std::shared_ptr<const LoadedModel> acquire_model(const std::string& directory, const ContextWish& context);
 
 // Tokens computed at once in a prefill. The unit of cancelling, and of the work buffers.
 inline constexpr uint32_t kPrefillChunk = 512;

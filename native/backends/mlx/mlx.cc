@@ -82,9 +82,10 @@ class Factory final : public LlmBackendFactory {
     LlmBackendSession* session = nullptr;
     guard(out_error, [&] {
       const Artifact artifact = text_artifact(llm_backend_context_bundle_dir(context));
-      std::shared_ptr<const LoadedModel> model = acquire_model(artifact.path);
+      const ContextWish context_size = context_wish(*config, artifact.context_size);
+      std::shared_ptr<const LoadedModel> model = acquire_model(artifact.path, context_size);
       const std::shared_ptr<const HfTokenizer> tokenizer = model->tokenizer();
-      session = new Session(std::move(model), *config, artifact.context_size,
+      session = new Session(std::move(model), *config, context_size,
                             [tokenizer](int32_t token) { return std::string(tokenizer->piece(token)); });
       return ELIZA_OK;
     });

@@ -9,20 +9,13 @@
 #include "native/base/error.h"
 #include "native/base/slot-bytes.h"
 #include "native/base/stopwatch.h"
-#include "native/text/context-fit.h"
 #include "native/text/context-size.h"
 #include "native/text/sampling.h"
+#include "native/text/stream-checks.h"
+#include "native/text/token-ids.h"
 
 namespace eliza::mlx {
 namespace {
-
-size_t context_size(const LoadedModel& model, const eliza_llm_stream_config_t& config, int32_t manifest_size) {
-  ContextWish wish;
-  wish.config_size = context_size_of(config);
-  wish.manifest_size = manifest_size;
-  wish.trained = static_cast<uint32_t>(model.model().trained_context());
-  return choose_context_size(wish, [&](uint32_t tokens) { return model.context_bytes(tokens); });
-}
 
 bool is_set(const char* text) { return text != nullptr && *text != '\0'; }
 
@@ -40,12 +33,19 @@ std::vector<std::string> ignored_options(const eliza_llm_stream_config_t& config
 
 }  // namespace
 
+ContextWish context_wish(const eliza_llm_stream_config_t& config, int32_t manifest_size) {
+  ContextWish wish;
+  wish.config_size = context_size_of(config);
+  wish.manifest_size = manifest_size;
+  return wish;
+}
+
 Session::Session(std::shared_ptr<const LoadedModel> model, const eliza_llm_stream_config_t& config,
-                 int32_t manifest_context_size, Pieces pieces)
+                 const ContextWish& context, Pieces pieces)
     : model_(std::move(model)),
       pieces_(std::move(pieces)),
       max_tokens_(config.max_tokens),
-      capacity_(context_size(*model_, config, manifest_context_size)),
+      capacity_(model_->context_size(context)),
       ignored_options_(ignored_options(config, model_->device())),
       decoder_(std::make_unique<Decoder>(model_->model(), sampling_settings(config))) {}
 
@@ -72,18 +72,7 @@ auto Session::compute(Body&& body) {
 }
 
 void Session::throw_if_cancelled() const {
-  if (!cancelled_) return;
-  throw Error(ELIZA_ERR_CANCELLED, "the stream was cancelled; reset it to use it again");
-}
-
-void Session::check_tokens(const int32_t* tokens, size_t count) const {
-  const int32_t vocab_size = model_->model().vocab_size();
-  for (size_t i = 0; i < count; ++i) {
-    if (tokens[i] >= 0 && tokens[i] < vocab_size) continue;
-    throw Error(ELIZA_ERR_INVALID_ARG, "token " + std::to_string(tokens[i]) + " at index " + std::to_string(i) +
-                                           " is not in the model's vocabulary, which has ids from 0 to " +
-                                           std::to_string(vocab_size - 1) + "; tokenize with the same bundle");
-  }
+  if (cancelled_) throw_cancelled();
 }
 
 // Computes what of the context has not been, a chunk at a time. Between two chunks other streams of the model get their
@@ -101,17 +90,8 @@ void Session::feed(bool last) {
 int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_error) {
   return guard(out_error, [&] {
     throw_if_cancelled();
-    if (token_ids == nullptr || num_tokens == 0) {
-      throw Error(ELIZA_ERR_INVALID_ARG, "prefill got no tokens: pass at least one");
-    }
-    check_tokens(token_ids, num_tokens);
-    const size_t room = capacity_ - tokens_.size() + stream_.waiting();
-    if (num_tokens > room) {
-      throw Error(ELIZA_ERR_INVALID_ARG,
-                  "the prompt has " + std::to_string(num_tokens) + " tokens, but only " + std::to_string(room) +
-                      " of the context's " + std::to_string(capacity_) +
-                      " are free; shorten it, reset the stream, or open one with a larger context_size");
-    }
+    check_prompt(token_ids, num_tokens, model_->model().vocab_size());
+    check_room(num_tokens, capacity_ - tokens_.size() + stream_.waiting(), capacity_);
     drop_undelivered();
     const Stopwatch stopwatch(&counters_.prefill_ms);
     tokens_.insert(tokens_.end(), token_ids, token_ids + num_tokens);
@@ -136,12 +116,7 @@ int Session::next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out
     const int status = stream_.next(tokens_out, tokens_cap, num_tokens_out, text_out, text_cap, drafter_drafted_out,
                                     drafter_accepted_out);
     counters_.generated_tokens += static_cast<int64_t>(*num_tokens_out);
-    // A caller that knows cancel has returned must not see a success after it.
-    if (cancelled_) {
-      *num_tokens_out = 0;
-      text_out[0] = '\0';
-      throw_if_cancelled();
-    }
+    if (cancelled_) throw_cancelled_step(num_tokens_out, text_out);
     return status;
   });
 }
@@ -243,7 +218,7 @@ int Session::restore_slot(const char* filename, char** out_error) {
     SavedStream saved = model_->worker().run([&] {
       SavedStream opened =
           open_slot(filename, std::move(file), model_->model().cache_shapes(), model_->model().dtype());
-      check_tokens(opened.tokens.data(), opened.tokens.size());
+      check_token_ids(opened.tokens.data(), opened.tokens.size(), model_->model().vocab_size());
       return opened;
     });
     model_->worker().run([&] { decoder_->restore(std::move(saved.caches), saved.cached); });

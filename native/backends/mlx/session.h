@@ -15,14 +15,17 @@
 
 namespace eliza::mlx {
 
+// How many tokens of context a stream asks for; `manifest_size`: the manifest's ctx, 0 where it has none.
+ContextWish context_wish(const eliza_llm_stream_config_t& config, int32_t manifest_size);
+
 class Session final : public LlmBackendSession, private TokenSource {
  public:
   // The bytes of a generated token, perhaps a part of a character.
   using Pieces = std::function<std::string(int32_t)>;
 
-  // `manifest_context_size`: the manifest's ctx, 0 where it has none. Throws Error.
-  Session(std::shared_ptr<const LoadedModel> model, const eliza_llm_stream_config_t& config,
-          int32_t manifest_context_size, Pieces pieces);
+  // Throws Error.
+  Session(std::shared_ptr<const LoadedModel> model, const eliza_llm_stream_config_t& config, const ContextWish& context,
+          Pieces pieces);
   ~Session() override;
 
   int prefill(const int32_t* token_ids, size_t num_tokens, char** out_error) override;
@@ -39,7 +42,6 @@ class Session final : public LlmBackendSession, private TokenSource {
  private:
   Step step(size_t limit, std::vector<DecodedToken>* out) override;
   void feed(bool last);
-  void check_tokens(const int32_t* tokens, size_t count) const;
   void drop_undelivered();
   void keep_first(size_t count);
   void restart(size_t n_keep);
