@@ -65,7 +65,7 @@ def test_llama(tmp_path):
     assert config["model_type"] == "llama"
     assert config["vocab_size"] == vocabulary.SIZE
     assert config["eos_token_id"] == vocabulary.EOS
-    assert json.loads((made / "generation_config.json").read_text()) == {"eos_token_id": vocabulary.EOS}
+    assert json.loads((made / "generation_config.json").read_text()) == {"eos_token_id": [vocabulary.EOS]}
     tensors = load(made)
     for name, there in {
         "blk.1.ffn_down.weight": "model.layers.1.mlp.down_proj.weight",

@@ -144,6 +144,55 @@ std::vector<int32_t> plain_generation(const std::string& path, std::vector<int32
   return generated;
 }
 
+// The same model with every weight as F32, unpacked by llama.cpp.
+void write_f32(const std::string& source, const std::string& destination) {
+  eliza::llama_cpp::start_runtime();
+  llama_model_quantize_params params = llama_model_quantize_default_params();
+  params.nthread = 1;
+  params.ftype = LLAMA_FTYPE_ALL_F32;
+  params.allow_requantize = true;
+  if (llama_model_quantize(source.c_str(), destination.c_str(), &params) != 0) {
+    throw std::runtime_error("llama.cpp cannot unpack " + source);
+  }
+}
+
+// Logits straight from llama.h, with keys and values of F32 and no approximation of attention.
+class PlainLogits {
+ public:
+  explicit PlainLogits(const std::string& path) {
+    eliza::llama_cpp::start_runtime();
+    model_.reset(llama_model_load_from_file(path.c_str(), llama_model_default_params()));
+    if (model_ == nullptr) throw std::runtime_error("llama.cpp cannot load " + path);
+  }
+
+  // Those behind each of the tokens, a context of their own.
+  std::vector<std::vector<float>> logits(std::vector<int32_t> tokens) const {
+    const auto count = static_cast<uint32_t>(tokens.size());
+    llama_context_params params = llama_context_default_params();
+    params.n_ctx = params.n_batch = params.n_ubatch = count;
+    params.n_threads = params.n_threads_batch = 1;
+    params.type_k = params.type_v = GGML_TYPE_F32;
+    params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+    const std::unique_ptr<llama_context, decltype(&llama_free)> context(llama_init_from_model(model_.get(), params),
+                                                                        &llama_free);
+    if (context == nullptr) throw std::runtime_error("llama.cpp cannot set up a context");
+    llama_batch batch = llama_batch_get_one(tokens.data(), static_cast<int32_t>(count));
+    std::vector<int8_t> all(count, 1);
+    batch.logits = all.data();
+    if (llama_decode(context.get(), batch) != 0) throw std::runtime_error("llama.cpp failed to decode");
+    const int32_t width = llama_vocab_n_tokens(llama_model_get_vocab(model_.get()));
+    std::vector<std::vector<float>> rows;
+    for (int32_t i = 0; i < static_cast<int32_t>(count); ++i) {
+      const float* row = llama_get_logits_ith(context.get(), i);
+      rows.emplace_back(row, row + width);
+    }
+    return rows;
+  }
+
+ private:
+  std::unique_ptr<llama_model, decltype(&llama_model_free)> model_{nullptr, &llama_model_free};
+};
+
 // What the backend's sampler and llama.cpp's chain draw from the same logits, as each token joins the context.
 std::pair<std::vector<int32_t>, std::vector<int32_t>> draw_both(const Model& model,
                                                                 const std::vector<std::vector<float>>& rows,
@@ -224,6 +273,8 @@ PYBIND11_MODULE(_llama_cpp_testing, m) {
   m.def("draw_both", draw_both, py::arg("model"), py::arg("rows"), py::arg("context"), py::arg("seed"),
         py::arg("options"));
   m.def("fold_seed", eliza::llama_cpp::fold_seed);
+  m.def("write_f32", write_f32);
+  py::class_<PlainLogits>(m, "PlainLogits").def(py::init<const std::string&>()).def("logits", &PlainLogits::logits);
 
   py::class_<DirectSession>(m, "Session")
       .def(py::init<const std::string&, const py::kwargs&>())
@@ -234,7 +285,14 @@ PYBIND11_MODULE(_llama_cpp_testing, m) {
   py::class_<Model, std::shared_ptr<Model>>(m, "Model")
       .def_property_readonly("address", [](const Model& model) { return reinterpret_cast<uintptr_t>(model.get()); })
       .def_property_readonly("vocab_only", &Model::vocab_only)
-      .def_property_readonly("vocab_size", [](const Model& model) { return llama_vocab_n_tokens(model.vocab()); });
+      .def_property_readonly("vocab_size", [](const Model& model) { return llama_vocab_n_tokens(model.vocab()); })
+      .def_property_readonly("end_tokens", [](const Model& model) {
+        std::vector<int32_t> ids;
+        for (int32_t id = 0; id < llama_vocab_n_tokens(model.vocab()); ++id) {
+          if (llama_vocab_is_eog(model.vocab(), id)) ids.push_back(id);
+        }
+        return ids;
+      });
   const auto mutable_model = [](const std::shared_ptr<const Model>& model) {
     return std::const_pointer_cast<Model>(model);  // pybind11 holds no pointers to const
   };

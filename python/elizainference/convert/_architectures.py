@@ -231,6 +231,9 @@ class Gemma3(Architecture):
     def config(self) -> dict[str, Any]:
         """config.json."""
         gguf = self.gguf
+        cap = gguf.number(".final_logit_softcapping", 0, 1e6, 0)
+        if cap:
+            raise gguf.fail(f"its gemma3.final_logit_softcapping is {cap:g}, and MLX's gemma3 has no soft cap")
         # As llama.cpp does: the 27B model alone scales by its width.
         scalar = self.hidden // self.heads if self.layers == 62 else self.head
         scaling = self._linear_scaling()
@@ -238,9 +241,9 @@ class Gemma3(Architecture):
             super().config()
             | {
                 "query_pre_attn_scalar": scalar,
-                "sliding_window": int(gguf.number(".attention.sliding_window", 1, _MOST, 1024)),
+                "sliding_window": int(gguf.number(".attention.sliding_window", 1, _MOST)),
                 "sliding_window_pattern": int(gguf.number(".attention.sliding_window_pattern", 1, 4096, 6)),
-                "rope_theta": gguf.number(".rope.freq_base", 1, 1e12, 1e6),
+                "rope_theta": gguf.number(".rope.freq_base", 1, 1e12, 1e4),
                 "rope_local_base_freq": gguf.number(".rope.freq_base_swa", 1, 1e12, 1e4),
             }
             | ({"rope_scaling": scaling} if scaling else {})

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from elizainference._errors import BundleError, InvalidArgument
 from elizainference.convert._architectures import Architecture, Target, architecture, row_order
 from elizainference.convert._gguf import GgufFile, Tensor
-from elizainference.convert._tokenizer import tokenizer_files
+from elizainference.convert._tokenizer import end_tokens, tokenizer_files
 
 Progress = Callable[[int], object]
 
@@ -83,10 +83,9 @@ def gguf_to_mlx(
             model = architecture(gguf)
             config = model.config() | {"torch_dtype": {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}[dtype]}
             _write_json(partial / "config.json", config)
-            eos = {"eos_token_id": config["eos_token_id"]} if "eos_token_id" in config else {}
-            _write_json(partial / "generation_config.json", eos)
             for name, document in tokenizer_files(gguf).items():
                 _write_json(partial / name, document)
+            _write_json(partial / "generation_config.json", {"eos_token_id": end_tokens(gguf)})
             _write_weights(partial / "model.safetensors", model, dtype, progress or (lambda _: None))
         os.rename(partial, target)
     finally:

@@ -21,6 +21,19 @@ def _split(expression: str) -> dict[str, Any]:
     return {"type": "Split", "pattern": {"Regex": expression}, "behavior": "Isolated", "invert": False}
 
 
+# What ends a generation wherever a vocabulary has it, as llama.cpp knows them: of the architectures that are converted.
+_ENDS = {
+    "<end_of_turn>",
+    "<eos>",
+    "<turn|>",
+    "<|end_of_text|>",
+    "<|endoftext|>",
+    "<|eom_id|>",
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|tool_response>",
+}
+
 # {tokenizer.ggml.pre: what goes before the model}
 _PRE_TOKENIZERS = {
     "smollm": [{"type": "Digits", "individual_digits": True}, _byte_level(True)],
@@ -60,6 +73,17 @@ def tokenizer_files(gguf: GgufFile) -> dict[str, dict[str, Any]]:
             "special_tokens": {bos: {"id": bos, "ids": [tokens.index(bos)], "tokens": [bos]}},
         }
     return {"tokenizer.json": document, "tokenizer_config.json": _config(gguf, tokens)}
+
+
+def end_tokens(gguf: GgufFile) -> list[int]:
+    """The ids that end a generation: the end of the text, and where a model has them, of a turn or a message.
+
+    Raises:
+      BundleError: an id that no token has.
+    """
+    tokens = gguf.value("tokenizer.ggml.tokens", list)
+    named = {_token(gguf, tokens, name) for name in ("eos", "eot", "eom")}
+    return [id_ for id_, token in enumerate(tokens) if token in named or token in _ENDS]
 
 
 def _token(gguf: GgufFile, tokens: list[str], name: str) -> str | None:
