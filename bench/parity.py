@@ -20,6 +20,10 @@ from tests.support.runfile import runfile
 PROMPT_TOKENS = 512
 DECODE_TOKENS = 128
 
+# Between two turns. The worker threads of llama.cpp spin for some 100 ms after their last work before they sleep: that
+# is not to be the cost of whoever comes next.
+SETTLE_S = 0.5
+
 
 class Native:
     """The two C++ sides: a process of parity-loops."""
@@ -102,6 +106,7 @@ def measure(result: report.Report, library: str, bundle: str, model: str, thread
     names = list(sides)
     for i in range(rounds):
         for name in names[i % 3 :] + names[: i % 3]:
+            time.sleep(SETTLE_S)
             speeds[name].append(sides[name]())
     native.close()
     python.close()
