@@ -32,6 +32,7 @@ def _third_party_impl(mctx):
             "//third_party/llama_cpp/patches:0006-json-schemas-of-strangers.patch",
             "//third_party/llama_cpp/patches:0007-json-is-destroyed-without-memory.patch",
             "//third_party/llama_cpp/patches:0008-cuda-log-instead-of-stdio.patch",
+            "//third_party/llama_cpp/patches:0009-an-mtp-context-leaves-its-targets-cells.patch",
         ],
         sdist = True,
         sha256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e",

@@ -7,7 +7,15 @@ from pathlib import Path
 
 from python.runfiles import runfiles
 
-_RUNFILES = runfiles.Create()
+
+def _create() -> runfiles.Runfiles:
+    """The runfiles as a folder of links where there is one: a manifest, which `bazel run` prefers, lists no folders."""
+    manifest = Path(os.environ.get("RUNFILES_MANIFEST_FILE", ""))
+    folder = manifest.parent if manifest.name == "MANIFEST" else Path(str(manifest).removesuffix("_manifest"))
+    return runfiles.Create({"RUNFILES_DIR": str(folder)} if manifest.is_file() and folder.is_dir() else os.environ)
+
+
+_RUNFILES = _create()
 
 
 def runfile(path: str) -> Path:

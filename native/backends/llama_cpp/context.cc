@@ -26,11 +26,23 @@ void check_generates(const Model& model) {
   if (!generates) reject_model(model);
 }
 
+// Without one, llama.cpp starts and ends its threads at every token. They wait awake for the next token for some tens
+// of milliseconds, and then sleep: to be woken for each token would cost too much of it, and to spin for longer would
+// take the cores from whoever consumes the text.
+Context::Threadpool new_threadpool(int32_t threads) {
+  if (threads <= 1) return nullptr;
+  ggml_threadpool_params params = ggml_threadpool_params_default(threads);
+  params.poll = 10;
+  ggml_threadpool* const threadpool = ggml_threadpool_new(&params);
+  return threadpool == nullptr ? nullptr : Context::Threadpool(threadpool, ggml_threadpool_free);
+}
+
 }  // namespace
 
-Context::Context(std::shared_ptr<const Model> model, const Options& options)
+Context::Context(std::shared_ptr<const Model> model, const Options& options, Threadpool threadpool)
     : model_(std::move(model)),
       options_(options),
+      threadpool_(threadpool != nullptr ? std::move(threadpool) : new_threadpool(options.threads)),
       no_outputs_(kPrefillChunk, 0),
       all_outputs_(1 + options.max_drafts, 1) {
   check_generates(*model_);
@@ -67,15 +79,7 @@ Context::Context(std::shared_ptr<const Model> model, const Options& options)
   }
   if (llama_get_memory(context_.get()) == nullptr) reject_model(*model_);  // an embedding model
   if (options_.keep_hidden) llama_set_embeddings_nextn(context_.get(), /*value=*/true, /*masked=*/true);
-  if (options_.threads > 1) {
-    // Without one, llama.cpp starts and ends its threads at every token. They wait awake for the next token for some
-    // tens of milliseconds, and then sleep: to be woken for each token would cost too much of it, and to spin for
-    // longer would take the cores from whoever consumes the text.
-    ggml_threadpool_params threads = ggml_threadpool_params_default(options_.threads);
-    threads.poll = 10;
-    threadpool_.reset(ggml_threadpool_new(&threads));
-    if (threadpool_ != nullptr) llama_attach_threadpool(context_.get(), threadpool_.get(), nullptr);
-  }
+  if (threadpool_ != nullptr) llama_attach_threadpool(context_.get(), threadpool_.get(), nullptr);
 }
 
 void Context::throw_if_cancelled() const {

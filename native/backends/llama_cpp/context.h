@@ -35,8 +35,12 @@ class Context {
     }
   };
 
-  // Throws Error where the model cannot generate text, or llama.cpp cannot set up a context.
-  Context(std::shared_ptr<const Model> model, const Options& options);
+  // Worker threads, which several contexts may have in common as long as one of them decodes at a time.
+  using Threadpool = std::shared_ptr<ggml_threadpool>;
+
+  // Decodes on `threadpool`, or where that is null on one of its own. Throws Error where the model cannot generate
+  // text, or llama.cpp cannot set up a context.
+  Context(std::shared_ptr<const Model> model, const Options& options, Threadpool threadpool = nullptr);
 
   const Model& model() const { return *model_; }
   const Options& options() const { return options_; }
@@ -72,6 +76,9 @@ class Context {
 
   llama_context* get() const { return context_.get(); }
 
+  // Null with one thread, which is the caller's.
+  const Threadpool& threadpool() const { return threadpool_; }
+
   // Drops all but the first `count` tokens. Where the model's memory cannot drop a part (a sliding window has forgotten
   // what the kept tokens need, or the state is recurrent), everything goes. Returns how many tokens remain.
   size_t truncate(size_t count);
@@ -105,9 +112,6 @@ class Context {
   struct ContextDeleter {
     void operator()(llama_context* context) const { llama_free(context); }
   };
-  struct ThreadpoolDeleter {
-    void operator()(ggml_threadpool* threadpool) const { ggml_threadpool_free(threadpool); }
-  };
 
   bool forget_after(size_t count);
   bool can_continue_at(size_t count) const;
@@ -118,7 +122,7 @@ class Context {
   Options options_;
   std::atomic<bool> cancelled_{false};
   const std::atomic<bool>* cancel_flag_ = &cancelled_;
-  std::unique_ptr<ggml_threadpool, ThreadpoolDeleter> threadpool_;  // outlives the context that uses it
+  Threadpool threadpool_;  // outlives the context that uses it
   std::unique_ptr<llama_context, ContextDeleter> context_;
   std::vector<llama_token> tokens_;
   size_t decoded_ = 0;

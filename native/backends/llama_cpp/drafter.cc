@@ -46,7 +46,7 @@ class DraftModel final : public Drafter {
     Context::Options options;
     options.capacity = static_cast<uint32_t>(target.capacity());
     options.threads = target.options().threads;
-    context_ = std::make_unique<Context>(std::move(model), options);
+    context_ = std::make_unique<Context>(std::move(model), options, target.threadpool());
     context_->follow_cancel(target.cancel_flag());
   }
 
@@ -82,7 +82,8 @@ class DraftModel final : public Drafter {
 // https://github.com/huggingface/transformers/blob/main/docs/source/en/model_doc/gemma4_assistant.md
 class MtpHead final : public Drafter {
  public:
-  MtpHead(std::shared_ptr<const Model> model, Context& target) : model_(std::move(model)), target_(target) {
+  MtpHead(std::shared_ptr<const Model> model, Context& target)
+      : model_(std::move(model)), target_(target), threadpool_(target.threadpool()) {
     if (target.model().header().architecture != kMtpTarget) {
       reject(*model_, std::string("it is a ") + kMtpArchitecture + ", which drafts for " + kMtpTarget +
                           ", and this is a " + target.model().header().architecture);
@@ -109,6 +110,7 @@ class MtpHead final : public Drafter {
     const CallScope scope;
     context_.reset(llama_init_from_model(model_->get(), params));
     if (context_ == nullptr) reject(*model_, "llama.cpp cannot set it up (" + scope.reason() + ")");
+    if (threadpool_ != nullptr) llama_attach_threadpool(context_.get(), threadpool_.get(), nullptr);
     llama_set_embeddings_nextn(context_.get(), /*value=*/true, /*masked=*/true);
     batch_.reset(llama_batch_ext_init(context_.get()));
   }
@@ -158,6 +160,7 @@ class MtpHead final : public Drafter {
 
   std::shared_ptr<const Model> model_;
   Context& target_;
+  Context::Threadpool threadpool_;
   std::unique_ptr<llama_context, ContextDeleter> context_;
   std::unique_ptr<llama_batch_ext, BatchDeleter> batch_;
   std::vector<float> hidden_;
