@@ -23,6 +23,7 @@ using Pointer = json::json_pointer;
 // recursion over it from running out of stack.
 constexpr size_t kMaxBytes = size_t{4} << 20;
 constexpr size_t kMaxDepth = 64;
+constexpr size_t kMaxObjects = 4096;  // the parser goes through a list's elements after each of them that is an object
 constexpr size_t kMaxPathBytes = 1024;
 
 constexpr RuntimeClass kRuntimeClasses[] = {RuntimeClass::kLlamaCpp, RuntimeClass::kLitertLm, RuntimeClass::kMlx};
@@ -40,14 +41,17 @@ class StructureCheck {
       case json::parse_event_t::key:
         levels_.back().key = value.get<std::string>();
         if (!levels_.back().keys.insert(levels_.back().key).second) {
-          fail_in_file(file_, here().to_string() + " appears twice; leave one of them");
+          fail_in_file(file_, place_name(here()) + " appears twice; leave one of them");
         }
         break;
       case json::parse_event_t::object_start:
       case json::parse_event_t::array_start:
         count_element();
+        if (event == json::parse_event_t::object_start && ++objects_ > kMaxObjects) {
+          fail_in_file(file_, "holds more than " + std::to_string(kMaxObjects) + " objects, too many for a manifest");
+        }
         if (levels_.size() == kMaxDepth) {
-          fail_in_file(file_, here().to_string() + " is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+          fail_in_file(file_, place_name(here()) + " is nested deeper than " + std::to_string(kMaxDepth) + " levels");
         }
         levels_.emplace_back();
         levels_.back().is_array = event == json::parse_event_t::array_start;
@@ -87,6 +91,7 @@ class StructureCheck {
   }
 
   const std::string& file_;
+  size_t objects_ = 0;
   std::vector<Level> levels_;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxBytes = size_t{256} << 20;  // Gemma's has 33 MB
+constexpr size_t kMaxBytes = size_t{64} << 20;  // Gemma's has 33 MB
 constexpr size_t kMaxSmallBytes = size_t{16} << 20;
 constexpr size_t kMaxDepth = 64;  // recursion over a document must not run out of stack
 // Besides the two tables; Gemma's list of added tokens has 45,000 values in 6,400 objects. (The parser goes through an
@@ -68,6 +68,7 @@ class Collector {
       fail_in_file(file_.path, "/model/vocab must be an object of token ids, as in a model of type \"BPE\"");
     }
     if (in(kMerges) && (is_object || depth > 3)) reject_merge();
+    merge_size_ = 0;
     count();
     if (!in(kMerges) && ++containers_ > kMaxContainers) {
       fail_in_file(file_.path, "holds more than " + std::to_string(kMaxContainers) + " objects and arrays");
@@ -81,11 +82,15 @@ class Collector {
       file_.vocabulary.emplace_back(token_, token_id(value));
       return false;
     }
+    if (in(kMerges) && depth == 2) fail_in_file(file_.path, "/model/merges must be an array of merges");
     if (in(kMerges) && depth == 3) {
       add_merge(value);
       return false;
     }
-    if (in(kMerges) && depth == 4) return true;  // one of a pair
+    if (in(kMerges) && depth == 4) {  // one of a pair
+      if (++merge_size_ > 2) reject_merge();
+      return true;
+    }
     count();
     return true;
   }
@@ -126,6 +131,7 @@ class Collector {
   std::string top_;     // the key at the top that the parser is in
   std::string member_;  // the key below it
   std::string token_;
+  size_t merge_size_ = 0;  // of the merge that the parser is in
   size_t values_ = 0;
   size_t containers_ = 0;
 };
@@ -155,11 +161,15 @@ HfTokenizerFile read_hf_tokenizer_file(const std::string& path) {
 
 json read_small_json(const std::string& path) {
   size_t events = 0;
-  const auto callback = [&](int depth, json::parse_event_t, json&) {
+  size_t objects = 0;
+  const auto callback = [&](int depth, json::parse_event_t event, json&) {
     if (static_cast<size_t>(depth) > kMaxDepth) {
       fail_in_file(path, "is nested deeper than " + std::to_string(kMaxDepth) + " levels");
     }
     if (++events > kMaxValues) fail_in_file(path, "holds more than " + std::to_string(kMaxValues) + " values");
+    if (event == json::parse_event_t::object_start && ++objects > kMaxContainers) {
+      fail_in_file(path, "holds more than " + std::to_string(kMaxContainers) + " objects");
+    }
     return true;
   };
   return parse_within(path, read_text_file(path, kMaxSmallBytes, "a tokenizer's settings"), callback);

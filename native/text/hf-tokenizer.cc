@@ -90,7 +90,7 @@ void HfTokenizer::read_vocabulary(const JsonField& root, const HfTokenizerFile& 
     const auto index = static_cast<size_t>(id);
     if (index >= tokens_.size()) tokens_.resize(index + 1);
     if (tokens_[index].exists) {
-      fail_in_file(file.path, (json::json_pointer() / "model" / "vocab" / text).to_string() + " has the id " +
+      fail_in_file(file.path, place_name(json::json_pointer() / "model" / "vocab" / text) + " has the id " +
                                   std::to_string(id) + ", which another token has already");
     }
     tokens_[index].text = text;

@@ -2,12 +2,14 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <system_error>
 
 #include "native/base/error.h"
+#include "native/base/shown.h"
 #include "native/text/utf8-gate.h"
 
 namespace eliza {
@@ -29,6 +31,8 @@ std::string read_text_file(const std::string& file, size_t max_bytes, const std:
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(file.c_str(), "rbe"), &std::fclose);
   if (stream == nullptr) fail_in_file(file, "cannot be opened: " + reason(errno));
   std::string text;
+  // At once: growing by doubling would take twice the file's size on the way.
+  text.reserve(std::min(static_cast<size_t>(status.st_size), max_bytes));
   char buffer[16384];
   while (const size_t size = std::fread(buffer, 1, sizeof buffer, stream.get())) {
     text.append(buffer, size);
@@ -39,6 +43,8 @@ std::string read_text_file(const std::string& file, size_t max_bytes, const std:
   if (std::ferror(stream.get()) != 0) fail_in_file(file, "cannot be read: " + reason(errno));
   return text;
 }
+
+std::string place_name(const nlohmann::json::json_pointer& at) { return shown(at.to_string()); }
 
 std::string json_reason(const std::exception& error) {
   const std::string_view what = error.what();
@@ -65,7 +71,7 @@ std::optional<JsonField> JsonField::present(const char* key) const {
 
 JsonField JsonField::required(const char* key, const std::string& wanted) const {
   std::optional<JsonField> member = optional(key);
-  if (!member) fail_in_file(*file_, (at_ / key).to_string() + " is missing; it must be " + wanted);
+  if (!member) fail_in_file(*file_, place_name(at_ / key) + " is missing; it must be " + wanted);
   return *std::move(member);
 }
 

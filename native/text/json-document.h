@@ -21,6 +21,9 @@ namespace eliza {
 // what it is too large for ("a manifest").
 std::string read_text_file(const std::string& file, size_t max_bytes, const std::string& kind);
 
+// A place in a document for a message: "/files/text/0".
+std::string place_name(const nlohmann::json::json_pointer& at);
+
 // A parser's complaint without its prefix "[json.exception.NAME.ID] "; it may quote megabytes of what was read.
 std::string json_reason(const std::exception& error);
 
@@ -32,7 +35,7 @@ class JsonField {
 
   const nlohmann::json& value() const { return *value_; }
   const std::string& file() const { return *file_; }
-  std::string name() const { return at_.empty() ? "the document" : at_.to_string(); }
+  std::string name() const { return at_.empty() ? "the document" : place_name(at_); }
 
   // "FILE: PLACE is VALUE; it must be WANTED".
   [[noreturn]] void reject(const std::string& wanted) const;

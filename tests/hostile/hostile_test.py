@@ -10,29 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile import gguf_cases, other_cases, runner
+from tests.hostile import gguf_cases, other_cases
+from tests.hostile.messages import problems, readable, refusal
 from tests.support import abi, models
 
 CYCLE = "tiny_llama_cycle"
 LEAST = 300  # inputs, all together
-
-
-def refusal(call, *arguments, **options) -> str:
-    """The message with which a call refuses."""
-    try:
-        result = call(*arguments, **options)
-    except abi.Error as error:
-        return readable(error.message)
-    raise AssertionError(f"{call.__qualname__} took it, and returned {result!r}")
-
-
-def readable(message: str | None) -> str:
-    """Checks that a message can be shown to a person. (That it is UTF-8, abi has checked.)"""
-    assert message, "an error without a message"
-    assert len(message) < 4000, f"a message of {len(message)} characters"
-    assert all(character.isprintable() or character == "\n" for character in message), repr(message)
-    assert "out of memory" not in message, message
-    return message
 
 
 def bundle(folder: Path, **files: bytes) -> Path:
@@ -68,13 +51,6 @@ def refuse_manifest(folder: Path, cases: dict[str, bytes], name: str) -> list[st
         return [readable(error.message)]
     with context:
         return [refusal(context.open), refusal(context.tokenize, "abc")]
-
-
-def problems(cases: dict[str, bytes], check) -> tuple[list[str], int]:
-    """(what went wrong, how many inputs were refused)."""
-    outcomes = list(runner.run(list(cases), check))
-    assert [outcome.name for outcome in outcomes] == list(cases)
-    return [f"{outcome.name}: {outcome.problem}" for outcome in outcomes if outcome.problem], len(outcomes)
 
 
 @pytest.mark.parametrize("kind", gguf_cases.CLASSES)

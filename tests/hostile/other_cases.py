@@ -37,6 +37,9 @@ def no_json() -> dict[str, bytes]:
         "a key twice": b'{"files": {}, "files": {"text": []}}',
         "20 MB": b'{"id": "' + b"x" * 20_000_000 + b'", "files": {}}',
         "20 MB of blanks": b" " * 20_000_000 + good,
+        "a long key twice": b'{"' + b"k" * 100_000 + b'": 1, "' + b"k" * 100_000 + b'": 2}',
+        "a key for a terminal twice": b'{"\\u001b[2J": 1, "\\u001b[2J": 2}',
+        "a million objects": b'{"files": {"text": [' + b"{}," * 1_000_000 + b"{}]}}",
         "a million elements": b'{"files": {"text": [' + b"1," * 1_000_000 + b"1]}}",
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 import _litert_lm_testing as litert
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.models import litertlm_writer
 from tests.support import models
 
 PIXEL = {"android": True, "manufacturer": "Google", "model": "Tensor G4"}
@@ -132,74 +132,8 @@ def test_a_model_compiled_for_another_soc():
 # -- Headers --------------------------------------------------------------------------------------
 
 
-def _string(text: str) -> bytes:
-    data = text.encode()
-    return struct.pack("<I", len(data)) + data + b"\0"
-
-
-class _Flatbuffer:
-    """Grows from its end; places are counted from there."""
-
-    def __init__(self) -> None:
-        self.data = b""
-
-    def add(self, data: bytes) -> int:
-        """Puts `data` in front; its place."""
-        self.data = data.ljust(-(-len(data) // 8) * 8, b"\0") + self.data
-        return len(self.data)
-
-    def table(self, fields: list[tuple[str, int] | None]) -> int:
-        """A table of (struct format, value); the format "o" is the place of an object."""
-        at, offsets = 4, []
-        for field in fields:
-            if field is None:
-                offsets.append(0)
-                continue
-            size = 4 if field[0] == "o" else struct.calcsize(field[0])
-            at = -(-at // size) * size
-            offsets.append(at)
-            at += size
-        at = -(-at // 8) * 8
-        vtable = struct.pack(f"<HH{len(offsets)}H", 4 + 2 * len(offsets), at, *offsets)
-        end = self.add(bytes(at))
-        body = bytearray(at)
-        for field, offset in zip(fields, offsets, strict=True):
-            if field is not None:
-                form, value = field
-                value = end - offset - value if form == "o" else value
-                struct.pack_into("<" + ("I" if form == "o" else form), body, offset, value)
-        start = self.add(vtable)
-        struct.pack_into("<i", body, 0, start - end)
-        self.data = self.data[: start - end] + bytes(body) + self.data[start - end + at :]
-        return end
-
-    def vector(self, places: list[int]) -> int:
-        """A vector of objects."""
-        size = 4 + 4 * len(places)
-        end = len(self.data) + -(-size // 8) * 8
-        offsets = [end - 4 - 4 * i - place for i, place in enumerate(places)]
-        return self.add(struct.pack(f"<I{len(places)}I", len(places), *offsets))
-
-    def items(self, items: dict[str, str]) -> int:
-        """A vector of KeyValuePair."""
-        pairs = []
-        for key, value in items.items():
-            key_at, text = self.add(_string(key)), self.add(_string(value))
-            value_at = self.table([("o", text)])
-            pairs.append(self.table([("o", key_at), ("B", 9), ("o", value_at)]))
-        return self.vector(pairs)
-
-
 def _model(path: Path, *sections: tuple[int, dict[str, str]], ends: int = 0) -> Path:
-    """A file with sections of (type, items)."""
-    buffer = _Flatbuffer()
-    tables = [
-        buffer.table([("o", buffer.items(items)), ("Q", 0), ("Q", ends), ("B", kind)]) for kind, items in sections
-    ]
-    listing = buffer.table([("o", buffer.vector(tables))])
-    root = buffer.table([None, ("o", listing)])
-    body = struct.pack("<II", len(buffer.data) + 8 - root, 0) + buffer.data
-    path.write_bytes(b"LITERTLM" + struct.pack("<IIIIQ", 1, 7, 0, 0, 32 + len(body)) + body)
+    path.write_bytes(litertlm_writer.dumps(*sections, ends=ends))
     return path
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 from pathlib import Path
 
 import _mlx_testing
 import pytest
 
+from tests.hostile import mlx_cases
 from tests.mlx.golden_test import directory
 from tests.models import safetensors_writer
 from tests.models.safetensors_writer import Tensor
@@ -99,22 +99,9 @@ def test_configs(what, tmp_path):
     check()
 
 
-# {what: (bytes, what the message says)}
-CONFIG_FILES = {
-    "empty": (b"", "is not valid JSON"),
-    "cut short": (b'{"model_type": "llama"', "is not valid JSON"),
-    "an array": (b"[]", "is no JSON object"),
-    "deep": (b'{"a":' * 100_000, "is nested deeper"),
-    "deep arrays": (b'{"a":' + b"[" * 1_000_000, "is nested deeper"),
-    "not UTF-8": (b'{"model_type": "\xff"}', "is not valid JSON"),
-    "a number beyond numbers": (b'{"model_type": 1e999}', "is not valid JSON"),
-    "large": (b" " * (17 << 20) + b"{}", "bytes, too many"),
-}
-
-
-@pytest.mark.parametrize("what", CONFIG_FILES)
+@pytest.mark.parametrize("what", mlx_cases.CONFIG_FILES)
 def test_config_files(what, tmp_path):
-    data, message = CONFIG_FILES[what]
+    data, message = mlx_cases.CONFIG_FILES[what]
 
     @isolated
     def check():
@@ -225,58 +212,9 @@ def test_tensors(what, tmp_path):
 # -- Files ----------------------------------------------------------------------------------------
 
 
-def _file(header: object, data: bytes = bytes(16), size: int | None = None) -> bytes:
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return struct.pack("<Q", len(text) if size is None else size) + text + data
-
-
-def _tensor(dtype: object = "F32", shape: object = (2, 2), offsets: object = (0, 16)) -> dict:
-    return {"dtype": dtype, "shape": shape, "data_offsets": offsets}
-
-
-FILES = {
-    "empty": (b"", "has 0 bytes, too few"),
-    "a few bytes": (b"abc", "has 3 bytes, too few"),
-    "a pointer of Git LFS": (b"version https://git-lfs.github.com/spec/v1\n", "its header claims"),
-    "a header beyond the file": (_file({}, size=10**6), "its header claims 1000000 bytes"),
-    "a header beyond numbers": (_file({}, size=2**64 - 1), "its header claims"),
-    "a huge header": (_file(b" " * (17 << 20)), "too many for one"),
-    "no JSON": (_file(b"{nonsense}"), "its header is not valid JSON"),
-    "no object": (_file(b"[1, 2]"), "its header is no JSON object"),
-    "a deep header": (_file(b'{"a":' * 100_000), "is nested deeper"),
-    "a tensor that is none": (_file({"a": 7}), "the tensor 'a' lacks a dtype"),
-    "no offsets": (_file({"a": {"dtype": "F32", "shape": [1]}}), "the tensor 'a' lacks a dtype"),
-    "unknown type": (_file({"a": _tensor(dtype="F7")}), "the tensor 'a' has the dtype 'F7'"),
-    "negative dimension": (_file({"a": _tensor(shape=[-2, 2])}), "the tensor 'a' has the dimension -2"),
-    "fractional dimension": (_file({"a": _tensor(shape=[2.5])}), "the tensor 'a' has the dimension 2.5"),
-    "huge dimension": (_file({"a": _tensor(shape=[2**40])}), "the tensor 'a' has the dimension 1099511627776"),
-    "overflowing shape": (_file({"a": _tensor(shape=[2**30] * 8)}), "the tensor 'a' is larger than the file"),
-    "many dimensions": (_file({"a": _tensor(shape=[1] * 9)}), "the tensor 'a' has too many dimensions"),
-    "outside": (_file({"a": _tensor(offsets=[8, 24])}), "the tensor 'a' lies from 8 to 24, outside"),
-    "far outside": (_file({"a": _tensor(offsets=[2**63, 2**63 + 16])}), "outside the file's 16 bytes"),
-    "backwards": (_file({"a": _tensor(offsets=[16, 0])}), "the tensor 'a' lies from 16 to 0"),
-    "negative offset": (_file({"a": _tensor(offsets=[-16, 0])}), "the tensor 'a' has data_offsets"),
-    "one offset": (_file({"a": _tensor(offsets=[0])}), "the tensor 'a' has data_offsets"),
-    "another size": (_file({"a": _tensor(shape=[1])}), "the tensor 'a' has 16 bytes, where its shape needs 4"),
-    "overlapping": (
-        _file({"a": _tensor(shape=[2], offsets=[0, 8]), "b": _tensor(shape=[2], offsets=[4, 12])}),
-        "the tensor 'b' lies over the tensor 'a'",
-    ),
-    "twice": (
-        _file(
-            b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},'
-            b' "a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}}'
-        ),
-        "the tensor 'a' is in its header twice",
-    ),
-    "metadata of numbers": (_file({"__metadata__": {"format": 1}}), "__metadata__ holds something else"),
-    "metadata of a list": (_file({"__metadata__": []}), "__metadata__ is no JSON object"),
-}
-
-
-@pytest.mark.parametrize("what", FILES)
+@pytest.mark.parametrize("what", mlx_cases.SAFETENSORS_FILES)
 def test_files(what, tmp_path):
-    data, message = FILES[what]
+    data, message = mlx_cases.SAFETENSORS_FILES[what]
 
     @isolated
     def check():

@@ -10,6 +10,7 @@
 #endif
 
 #include "native/base/error.h"
+#include "native/base/shown.h"
 
 namespace eliza::litert_lm {
 namespace {
@@ -212,13 +213,13 @@ Placement place(const ModelHeader& model, const std::vector<Rung>& rungs) {
     present += (present.empty() ? "" : ", ") + rung.device;
     if (!model.runs_on(accelerator_name(rung.accelerator))) continue;
     if (rung.accelerator == Accelerator::kNpu && !model.soc.empty() && !same_soc(model.soc, rung.soc)) {
-      present += ", for another SoC than the model's " + model.soc;
+      present += ", for another SoC than the model's " + shown(model.soc);
       continue;
     }
     return {rung, {}};
   }
   return {std::nullopt,
-          "the model is made for " + joined(model.backends) + ", and what may be used here is " + present};
+          "the model is made for " + shown(joined(model.backends)) + ", and what may be used here is " + present};
 }
 
 }  // namespace eliza::litert_lm

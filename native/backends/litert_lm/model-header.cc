@@ -15,6 +15,8 @@ constexpr std::string_view kMagic = "LITERTLM";
 constexpr uint32_t kMajorVersion = 1;
 constexpr size_t kFixedSize = 32;  // up to the flatbuffer
 constexpr size_t kMostHeader = 64 << 10;
+// Of a list; models have some ten. Entries may all lead to one place, so the header's size alone bounds no work.
+constexpr uint32_t kMostEntries = 256;
 
 // Of AnySectionDataType and VData.
 constexpr uint8_t kTfLiteModel = 3;
@@ -42,10 +44,10 @@ class Buffer {
   // The place that the 32-bit offset at `at` leads to.
   size_t follow(size_t at) const { return at + read<uint32_t>(at); }
 
-  std::string text(size_t at) const {
+  std::string_view text(size_t at) const {
     const auto size = read<uint32_t>(at);
     if (bytes_.size() - at - sizeof size < size) throw Damaged();
-    return bytes_.substr(at + sizeof size, size);
+    return std::string_view(bytes_).substr(at + sizeof size, size);
   }
 
  private:
@@ -70,9 +72,9 @@ class Table {
     return Table(*buffer_, buffer_->follow(*at));
   }
 
-  std::string text(size_t field) const {
+  std::string_view text(size_t field) const {
     const auto at = place(field);
-    return at ? buffer_->text(buffer_->follow(*at)) : std::string();
+    return at ? buffer_->text(buffer_->follow(*at)) : std::string_view();
   }
 
   std::vector<Table> tables(size_t field) const {
@@ -81,7 +83,8 @@ class Table {
     if (!at) return result;
     const size_t vector = buffer_->follow(*at);
     const auto count = buffer_->read<uint32_t>(vector);
-    for (uint32_t i = 0; i < count; ++i) {  // as many as the buffer holds: then a read fails
+    if (count > kMostEntries) throw Damaged();
+    for (uint32_t i = 0; i < count; ++i) {
       result.emplace_back(*buffer_, buffer_->follow(vector + sizeof(uint32_t) * (size_t{i} + 1)));
     }
     return result;
@@ -108,7 +111,7 @@ class Table {
 std::string string_item(const std::vector<Table>& items, std::string_view key) {
   for (const Table& item : items) {
     if (item.text(0) != key || item.scalar<uint8_t>(1) != kStringValue) continue;
-    if (const auto value = item.table(2)) return value->text(0);
+    if (const auto value = item.table(2)) return std::string(value->text(0));
   }
   return {};
 }

@@ -10,6 +10,8 @@
 #include <limits>
 #include <system_error>
 
+#include "native/base/shown.h"
+
 namespace eliza::llama_cpp {
 namespace {
 
@@ -21,15 +23,6 @@ constexpr std::array<const char*, kNumTypes> kTypeNames = {"uint8",  "int8",    
 constexpr std::array<uint64_t, kNumTypes> kTypeSizes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
 }  // namespace
-
-std::string shown(const std::string& text) {
-  constexpr size_t kMost = 80;
-  std::string shown = text.substr(0, kMost);
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return text.size() > kMost ? shown + "..." : shown;
-}
 
 const char* name(GgufType type) { return kTypeNames[static_cast<uint32_t>(type)]; }
 

@@ -21,9 +21,6 @@ class Malformed : public std::exception {
   std::string what_;
 };
 
-// A name out of a file, for a message: the start of it, without what a terminal would act on.
-std::string shown(const std::string& text);
-
 enum class GgufType : uint32_t {
   kUint8,
   kInt8,

@@ -18,6 +18,9 @@ using Json = nlohmann::json;
 // Far more than any config has.
 constexpr size_t kMostBytes = size_t{16} << 20;
 constexpr int kMostDepth = 32;
+// Keys and brackets with them; an index has two for each tensor.
+constexpr size_t kMostValues = 200'000;
+constexpr size_t kMostObjects = 8192;  // the parser goes through a list's elements after each of them that is an object
 constexpr size_t kMostShown = 80;
 
 [[noreturn]] void fail(const std::string& file, const std::string& problem) {
@@ -32,12 +35,18 @@ Json parse(const std::string& file) {
   }
   std::ifstream stream(file, std::ios::binary);
   if (!stream) fail(file, "cannot be read");
-  const auto too_deep = [&](int depth, Json::parse_event_t, Json&) {
+  size_t values = 0;
+  size_t objects = 0;
+  const auto watch = [&](int depth, Json::parse_event_t event, Json&) {
     if (depth > kMostDepth) fail(file, "is nested deeper than " + std::to_string(kMostDepth) + " levels");
+    if (++values > kMostValues) fail(file, "holds more than " + std::to_string(kMostValues) + " values");
+    if (event == Json::parse_event_t::object_start && ++objects > kMostObjects) {
+      fail(file, "holds more than " + std::to_string(kMostObjects) + " objects");
+    }
     return true;
   };
   try {
-    Json json = Json::parse(stream, too_deep);
+    Json json = Json::parse(stream, watch);
     if (!json.is_object()) fail(file, "is no JSON object");
     return json;
   } catch (const Json::exception& error) {

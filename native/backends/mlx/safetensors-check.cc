@@ -13,6 +13,7 @@
 
 #include "native/base/descriptor.h"
 #include "native/base/error.h"
+#include "native/base/shown.h"
 #include "native/base/word-hash.h"
 
 namespace eliza::mlx {
@@ -23,6 +24,7 @@ using Json = nlohmann::json;
 // A header has about a hundred bytes for a tensor; the largest models have some thousand tensors in a file.
 constexpr uint64_t kMostHeaderBytes = uint64_t{16} << 20;
 constexpr int kMostDepth = 4;
+constexpr size_t kMostValues = 10'000;  // of a tensor, or of the metadata
 constexpr uint64_t kSampleBytes = 4096;
 constexpr size_t kMostDimensions = 8;
 constexpr int64_t kMostRows = (int64_t{1} << 31) - 1;  // MLX counts in int32_t
@@ -47,15 +49,7 @@ class Checker {
       : name_(name), header_(header), data_bytes_(data_bytes) {}
 
   SafetensorsHeader run() {
-    const Json json = parse();
-    if (!json.is_object()) fail("its header is no JSON object");
-    for (const auto& [key, value] : json.items()) {
-      if (key == "__metadata__") {
-        read_metadata(value);
-      } else {
-        read_tensor(key, value);
-      }
-    }
+    parse();
     check_overlaps();
     return std::move(result_);
   }
@@ -72,22 +66,51 @@ class Checker {
   }
 
   [[noreturn]] void fail(const std::string& tensor, const std::string& problem) const {
-    fail("the tensor '" + tensor.substr(0, 200) + "' " + problem);
+    fail("the tensor '" + shown(tensor) + "' " + problem);
   }
 
-  Json parse() const {
-    std::set<std::string> keys;
-    const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-      if (depth > kMostDepth) fail("its header is nested deeper than a header is");
-      if (event == Json::parse_event_t::key && depth == 1 && !keys.insert(parsed.get<std::string>()).second) {
-        fail(parsed.get<std::string>(), "is in its header twice");
-      }
-      return true;
-    };
+  void parse() {
+    const auto watch = [this](int depth, Json::parse_event_t event, Json& parsed) { return on(depth, event, parsed); };
     try {
-      return Json::parse(header_.begin(), header_.end(), watch);
+      [[maybe_unused]] const Json emptied = Json::parse(header_.begin(), header_.end(), watch);
     } catch (const Json::exception&) {
       fail("its header is not valid JSON");
+    }
+  }
+
+  // Reads each member as it comes, and lets the parser keep none: as JSON values they would take many times the
+  // header's bytes, and the parser goes through all members after each one that is an object.
+  bool on(int depth, Json::parse_event_t event, const Json& parsed) {
+    if (depth > kMostDepth) fail("its header is nested deeper than a header is");
+    if (depth == 0 && event != Json::parse_event_t::object_start && event != Json::parse_event_t::object_end) {
+      fail("its header is no JSON object");
+    }
+    if (++values_ > kMostValues) fail(key_, "has more values than a tensor has");
+    if (depth != 1) return true;
+    switch (event) {
+      case Json::parse_event_t::key:
+        begin_member(parsed.get<std::string>());
+        return true;
+      case Json::parse_event_t::object_start:
+      case Json::parse_event_t::array_start:
+        return true;
+      default:
+        read_member(parsed);
+        return false;
+    }
+  }
+
+  void begin_member(std::string key) {
+    key_ = std::move(key);
+    values_ = 0;
+    if (!keys_.insert(key_).second) fail(key_, "is in its header twice");
+  }
+
+  void read_member(const Json& value) {
+    if (key_ == "__metadata__") {
+      read_metadata(value);
+    } else {
+      read_tensor(key_, value);
     }
   }
 
@@ -112,7 +135,7 @@ class Checker {
     TensorInfo info;
     info.dtype = value["dtype"].get<std::string>();
     info.bytes = element_bytes(info.dtype);
-    if (info.bytes == 0) fail(tensor, "has the dtype '" + info.dtype.substr(0, 40) + "', which is not known here");
+    if (info.bytes == 0) fail(tensor, "has the dtype '" + shown(info.dtype) + "', which is not known here");
     if (value["shape"].size() > kMostDimensions) fail(tensor, "has too many dimensions");
     for (const Json& size : value["shape"]) {
       if (!size.is_number_unsigned() || size.get<uint64_t>() > static_cast<uint64_t>(kMostRows)) {
@@ -149,7 +172,7 @@ class Checker {
     std::sort(extents_.begin(), extents_.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
     for (size_t i = 1; i < extents_.size(); ++i) {
       if (extents_[i].begin < extents_[i - 1].end) {
-        fail(extents_[i].tensor, "lies over the tensor '" + extents_[i - 1].tensor.substr(0, 200) + "'");
+        fail(extents_[i].tensor, "lies over the tensor '" + shown(extents_[i - 1].tensor) + "'");
       }
     }
   }
@@ -157,6 +180,9 @@ class Checker {
   const std::string& name_;
   const std::string_view header_;
   const uint64_t data_bytes_;
+  std::string key_;  // of the member that the parser is in
+  size_t values_ = 0;
+  std::set<std::string> keys_;
   SafetensorsHeader result_;
   std::vector<Extent> extents_;
 };

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "native/base/error.h"
+#include "native/base/shown.h"
 #include "native/base/word-hash.h"
 
 namespace eliza::mlx {
@@ -77,7 +78,7 @@ void Weights::add_file(const std::string& path) {
   for (auto& [name, info] : header.tensors) {
     const auto [tensor, added] = tensors_.try_emplace(name, Tensor{files_.size(), std::move(info)});
     if (!added) {
-      throw Error(ELIZA_ERR_BUNDLE_INVALID, path + ": the tensor '" + name + "' is also in " +
+      throw Error(ELIZA_ERR_BUNDLE_INVALID, path + ": the tensor '" + shown(name) + "' is also in " +
                                                 files_[tensor->second.file] + "; remove one of the files");
     }
     bytes_ += tensor->second.info.bytes;
