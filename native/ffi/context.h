@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "native/backends/llama_cpp/llama-cpp.h"
+#include "native/base/live-count.h"
 #include "native/ffi/handle-table.h"
 #include "native/include/eliza-inference-ffi.h"
 #include "native/text/tokenizer.h"
@@ -28,6 +29,7 @@ class Context final : public HandleObject {
   std::shared_ptr<const Tokenizer> tokenizer();
 
  private:
+  const LiveCount live_{Live::kContexts};
   const std::string bundle_dir_;
   llama_cpp::Engine llama_cpp_;
   std::mutex tokenizer_mutex_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "native/base/live-count.h"
 #include "native/ffi/handle-table.h"
 #include "native/include/eliza-inference-ffi.h"
 #include "native/seam/llm-backend.h"
@@ -46,6 +47,7 @@ class LlmStream final : public HandleObject {
   void stop() noexcept override;
 
  private:
+  const LiveCount live_{Live::kStreams};
   const std::string backend_;
   const std::unique_ptr<LlmBackendSession> session_;
 

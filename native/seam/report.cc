@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "native/base/live-count.h"
 #include "native/seam/selection.h"
 
 namespace eliza {
@@ -60,6 +61,9 @@ std::string backend_report(const std::string& bundle_dir, const std::function<Gp
   // Whoever names another backend wants no device of llama.cpp's woken.
   const bool another_is_named = !request.env_value.value_or("").empty() && !decision.backends.front().chosen;
   report["gpu"] = gpus && !another_is_named ? gpu_json(gpus()) : Json(nullptr);
+  report["live"] = {{"contexts", live_count(Live::kContexts)},
+                    {"streams", live_count(Live::kStreams)},
+                    {"models", live_count(Live::kModels)}};
   return to_text(report);
 }
 

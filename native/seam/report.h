@@ -19,7 +19,8 @@
 //     "gpu": {                            what n_gpu_layers of a stream on llama.cpp can reach; null: not looked at,
 //       "devices": [],                    because ELIZA_LLM_BACKEND names another backend
 //       "reason": "…"                     why there is none; null where there is one
-//     }
+//     },
+//     "live": {"contexts": 1, "streams": 0, "models": 0}   that this process has open or loaded now
 //   }
 //
 // These keys stay; more may come.
@@ -37,7 +38,7 @@ namespace eliza {
 // ELIZA_LLM_BACKEND names one. A bundle that cannot be read is an "error" in the report and throws nothing.
 std::string backend_report(const std::string& bundle_dir, const std::function<GpuFacts()>& gpus = {});
 
-// The same of any decision and the request it answers, without "gpu".
+// The same of any decision and the request it answers, without "gpu" and "live".
 std::string decision_to_json(const SelectionRequest& request, const Decision& decision);
 
 }  // namespace eliza

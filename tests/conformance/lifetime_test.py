@@ -159,6 +159,24 @@ def test_closing_while_another_thread_generates(backend, closes):
         ), outcome
 
 
+def test_nothing_is_left_when_all_is_closed(backend):
+    """Neither by a close nor by the end of a context, nor by an open that fails."""
+    assert abi.live() == abi.NOTHING_LIVE
+    context = abi.Context(backend.bundle("noise"))
+    stream = context.open(max_tokens=4, context_size=256)
+    stream.prefill(context.tokenize(PROMPT))
+    assert abi.live() == {"contexts": 1, "streams": 1, "models": 1}
+    with pytest.raises(abi.Error):
+        context.open(max_tokens=-1)
+    stream.generate()
+    stream.close()
+    assert abi.live()["streams"] == 0
+    left_open = context.open(max_tokens=4, context_size=256)
+    assert left_open.handle
+    context.close()
+    assert abi.live() == abi.NOTHING_LIVE
+
+
 def resident() -> int:
     """Bytes of this process in memory."""
     with open("/proc/self/statm") as file:

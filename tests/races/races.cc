@@ -1,16 +1,17 @@
-// Threads that get into each other's way, on the whole C ABI: over the alphabet (//tests/alphabet), and over llama.cpp
-// with a tiny model.
+// Threads that get into each other's way, on the whole C ABI: over the alphabet (//tests/alphabet), and over each
+// runtime with a tiny model.
 //
 //   races BUNDLE CANCELS CLOSES ROUNDS
 //
-// Prints what it did as JSON; ends with 1 and says why when a promise is broken. Meant to be built with
-// --config=tsan as well.
+// Prints what it did as JSON, with the text that a stream says when nothing disturbs it, and that each one has to say
+// again; ends with 1 and says why when a promise is broken. Meant to be built with --config=tsan as well.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <mutex>
 #include <random>
 #include <string>
@@ -89,19 +90,48 @@ int prefill(EliLlmStream* stream, const std::vector<int32_t>& tokens) {
   return eliza_inference_llm_stream_prefill(stream, tokens.data(), tokens.size(), nullptr);
 }
 
-// One next; appends its text.
-int next(EliLlmStream* stream, std::string* text) {
+// One next, of at most `most` tokens; appends its text, and adds to `count`.
+int next(EliLlmStream* stream, std::string* text, size_t most = 4, size_t* count = nullptr) {
   int32_t tokens[4];
-  size_t count = 0;
+  size_t taken = 0;
   char piece[64];
   const int status =
-      eliza_inference_llm_stream_next(stream, tokens, 4, &count, piece, sizeof piece, nullptr, nullptr, nullptr);
+      eliza_inference_llm_stream_next(stream, tokens, most, &taken, piece, sizeof piece, nullptr, nullptr, nullptr);
   if (status >= 0) *text += piece;
+  if (count != nullptr) *count += taken;
   return status;
 }
 
 constexpr char kPrompt[] = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefg";
-constexpr char kAnswer[] = "hijklm";
+constexpr size_t kAnswerTokens = 6;
+
+// What every stream is asked, and what it says, by one that nothing disturbs.
+struct Exchange {
+  std::vector<int32_t> prompt;
+  std::string answer;
+};
+
+// The answer of a new stream, or of one that was reset.
+std::string answer(EliLlmStream* stream, const std::vector<int32_t>& prompt) {
+  require(prefill(stream, prompt) == ELIZA_OK, "a prefill");
+  std::string text;
+  int status = 0;
+  for (size_t count = 0; count < kAnswerTokens && status == 0;) {
+    status = next(stream, &text, std::min<size_t>(kAnswerTokens - count, 4), &count);
+    require(status >= 0, "a next");
+  }
+  return text;
+}
+
+Exchange undisturbed(EliInferenceContext* context) {
+  Exchange exchange;
+  exchange.prompt = tokens_of(context, kPrompt);
+  EliLlmStream* const stream = open(context);
+  exchange.answer = answer(stream, exchange.prompt);
+  eliza_inference_llm_stream_close(stream);
+  require(!exchange.answer.empty(), "the model says something");
+  return exchange;
+}
 
 // What a cancel met, by round.
 struct Cancels {
@@ -114,10 +144,10 @@ struct Cancels {
 
 // Each round until the cancel: the call in flight, or the next one, is cancelled, and after a reset the stream is as
 // new.
-void be_cancelled(EliLlmStream* stream, const std::vector<int32_t>& prompt, int rounds, Cancels* cancels) {
+void be_cancelled(EliLlmStream* stream, const Exchange& exchange, int rounds, Cancels* cancels) {
   for (int round = 1; round <= rounds; ++round) {
     std::string text;
-    int status = prefill(stream, prompt);
+    int status = prefill(stream, exchange.prompt);
     int& met = status < 0 ? cancels->in_prefill : cancels->in_next;
     while (status >= 0) status = next(stream, &text);
     require(status == ELIZA_ERR_CANCELLED, "nothing fails but by the cancel");
@@ -126,22 +156,20 @@ void be_cancelled(EliLlmStream* stream, const std::vector<int32_t>& prompt, int 
     require(next(stream, &text) == ELIZA_ERR_CANCELLED, "a cancel stays until the reset");
     require(eliza_inference_llm_stream_reset(stream) == ELIZA_OK, "a reset after a cancel");
 
-    text.clear();
     const auto start = std::chrono::steady_clock::now();
-    require(prefill(stream, prompt) == ELIZA_OK, "a prefill after the reset");
-    while (text.size() < sizeof kAnswer - 1) require(next(stream, &text) == 0, "a next after the reset");
+    const std::string again = answer(stream, exchange.prompt);
     const auto took = std::chrono::steady_clock::now() - start;
     const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
     cancels->usual = static_cast<unsigned>(std::clamp<int64_t>(microseconds, 50, 10'000));
-    require(text.compare(0, sizeof kAnswer - 1, kAnswer) == 0, "the text after a cancel and a reset");
+    require(again == exchange.answer, "the text after a cancel and a reset");
     require(eliza_inference_llm_stream_reset(stream) == ELIZA_OK, "a reset");
     cancels->ready.set(round);
   }
 }
 
-void cancel(EliInferenceContext* context, int rounds, Cancels* cancels) {
+void cancel(EliInferenceContext* context, const Exchange& exchange, int rounds, Cancels* cancels) {
   EliLlmStream* const stream = open(context);
-  std::thread worker(be_cancelled, stream, tokens_of(context, kPrompt), rounds, cancels);
+  std::thread worker(be_cancelled, stream, std::cref(exchange), rounds, cancels);
   std::mt19937 random(1);
   for (int round = 1; round <= rounds; ++round) {
     cancels->ready.wait_for(round - 1);
@@ -154,9 +182,8 @@ void cancel(EliInferenceContext* context, int rounds, Cancels* cancels) {
 }
 
 // A close while another thread is in a call: that one is cancelled, or comes too late.
-int close(EliInferenceContext* context, int rounds, unsigned usual) {
+int close(EliInferenceContext* context, const Exchange& exchange, int rounds, unsigned usual) {
   std::mt19937 random(2);
-  const std::vector<int32_t> prompt = tokens_of(context, kPrompt);
   int in_flight = 0;
   for (int round = 0; round < rounds; ++round) {
     EliLlmStream* const stream = open(context);
@@ -166,7 +193,7 @@ int close(EliInferenceContext* context, int rounds, unsigned usual) {
       std::string text;
       int status = 0;
       while (status >= 0) {
-        status = status == 1 ? eliza_inference_llm_stream_reset(stream) : prefill(stream, prompt);
+        status = status == 1 ? eliza_inference_llm_stream_reset(stream) : prefill(stream, exchange.prompt);
         in_use.set(1);
         for (int i = 0; i < 8 && status == 0; ++i) status = next(stream, &text);
         if (status == 0) status = eliza_inference_llm_stream_reset(stream);
@@ -184,11 +211,10 @@ int close(EliInferenceContext* context, int rounds, unsigned usual) {
 }
 
 // Two contexts with four streams each, a thread for each stream; the contexts end while the streams are used.
-void crowd(const char* bundle, int rounds) {
+void crowd(const char* bundle, const Exchange& exchange, int rounds) {
   std::mt19937 random(3);
   for (int round = 0; round < rounds; ++round) {
     EliInferenceContext* const contexts[] = {create(bundle), create(bundle)};
-    const std::vector<int32_t> prompt = tokens_of(contexts[0], kPrompt);
     std::vector<EliLlmStream*> streams;
     for (EliInferenceContext* context : contexts) {
       for (int i = 0; i < 4; ++i) streams.push_back(open(context));
@@ -198,11 +224,9 @@ void crowd(const char* bundle, int rounds) {
     std::vector<std::thread> users;
     for (EliLlmStream* stream : streams) {
       users.emplace_back([&, stream] {
-        std::string text;
-        require(prefill(stream, prompt) == ELIZA_OK, "a prefill among eight");
-        while (text.size() < sizeof kAnswer - 1) require(next(stream, &text) == 0, "a next among eight");
-        require(text.compare(0, sizeof kAnswer - 1, kAnswer) == 0, "its own text for each of eight");
+        require(answer(stream, exchange.prompt) == exchange.answer, "its own text for each of eight");
         if (++right == 8) all_right.set(1);
+        std::string text;
         while (next(stream, &text) >= 0) text.clear();  // until its context ends
       });
     }
@@ -213,6 +237,29 @@ void crowd(const char* bundle, int rounds) {
   }
 }
 
+// Whether everything that was opened has been closed, and its model freed with it.
+bool nothing_is_left(const char* bundle) {
+  EliInferenceContext* const context = create(bundle);
+  char* report = nullptr;
+  require(eliza_inference_llm_backend_report(context, &report, nullptr) == ELIZA_OK, "a report");
+  const bool nothing = std::string(report).find(R"("live":{"contexts":1,"streams":0,"models":0})") != std::string::npos;
+  eliza_inference_free_string(report);
+  eliza_inference_destroy(context);
+  return nothing;
+}
+
+// Quoted for JSON; `text` is UTF-8.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    char escape[8];
+    std::snprintf(escape, sizeof escape, "\\u%04x", c);
+    const bool plain = static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\';
+    result += plain ? std::string(1, c) : escape;
+  }
+  return result + "\"";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -221,14 +268,18 @@ int main(int argc, char** argv) {
   eliza_test_alphabet_backend();
 #endif
   EliInferenceContext* const context = create(argv[1]);
+  const Exchange exchange = undisturbed(context);
   Cancels cancels;
-  cancel(context, std::atoi(argv[2]), &cancels);
-  const int in_flight = close(context, std::atoi(argv[3]), cancels.usual);
+  cancel(context, exchange, std::atoi(argv[2]), &cancels);
+  const int in_flight = close(context, exchange, std::atoi(argv[3]), cancels.usual);
   eliza_inference_destroy(context);
-  crowd(argv[1], std::atoi(argv[4]));
+  crowd(argv[1], exchange, std::atoi(argv[4]));
+  require(nothing_is_left(argv[1]), "no context, stream or model is left");
 #ifdef ELIZA_RACES_ALPHABET
   require(eliza_test_alphabet_sessions() == 0, "no session is left");
 #endif
-  std::printf("{\"cancels\": %s, \"in_prefill\": %d, \"in_next\": %d, \"closes\": %s, \"closes_in_a_call\": %d}\n",
-              argv[2], cancels.in_prefill, cancels.in_next, argv[3], in_flight);
+  std::printf(
+      "{\"answer\": %s, \"cancels\": %s, \"in_prefill\": %d, \"in_next\": %d, \"closes\": %s, "
+      "\"closes_in_a_call\": %d}\n",
+      quoted(exchange.answer).c_str(), argv[2], cancels.in_prefill, cancels.in_next, argv[3], in_flight);
 }

@@ -28,10 +28,20 @@ def bundle(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def met(bundle) -> dict:
     command = [runfile(os.environ["RACES"]), bundle, *map(str, (CANCELS, CLOSES, ROUNDS))]
-    done = subprocess.run(command, env=os.environ | {"LD_PRELOAD": ""}, capture_output=True, text=True)
+    environment = os.environ | {"LD_PRELOAD": ""}
+    if runtime := os.environ.get("RUNTIME"):
+        environment["ELIZA_LITERT_LM_LIBRARY"] = str(runfile(runtime))
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.returncode}: {done.stderr[-4000:]}"
     assert done.stderr == ""
+    print(done.stdout)
     return json.loads(done.stdout)
+
+
+def test_the_answer_is_the_models(met):
+    if os.environ["MODEL"] in ("", "tiny_llama_cycle"):
+        assert met["answer"] == "hijklm"
+    assert met["answer"]
 
 
 def test_every_cancel_met_a_call(met):

@@ -51,6 +51,7 @@ def test_nothing_is_left_when_all_is_closed():
             thread.join()
         for context in contexts:
             context.close()
+        assert abi.live() == abi.NOTHING_LIVE
         assert _left_behind() == before
 
 
@@ -64,7 +65,8 @@ def test_handles_of_an_earlier_round_stay_closed():
         assert context.library.llm_stream_cancel(handle) == abi.INVALID_ARG
 
 
-def test_the_model_is_mapped_while_it_is_used():
-    """The count above counts something."""
-    with abi.Context(BUNDLE) as context, context.open(context_size=64):
+def test_what_is_used_is_counted():
+    """The counts above count something."""
+    with abi.Context(BUNDLE) as context, context.open(context_size=64), context.open(context_size=64):
         assert _left_behind()["models mapped"] > 0
+        assert abi.live() == {"contexts": 1, "streams": 2, "models": 1}

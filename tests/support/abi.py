@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import json
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from ctypes import (
     CFUNCTYPE,
@@ -269,6 +271,16 @@ def library_path() -> Path:
 def load() -> Library:
     """The library at `library_path()`."""
     return Library(library_path())
+
+
+def live(library: Library | None = None) -> dict[str, int]:
+    """The "contexts", "streams" and "models" that this process has, but for the context that asks."""
+    with tempfile.TemporaryDirectory() as bundle, Context(bundle, library) as context:
+        counts = json.loads(context.library.call_for_string("llm_backend_report", context.handle))["live"]
+    return counts | {"contexts": counts["contexts"] - 1}
+
+
+NOTHING_LIVE = {"contexts": 0, "streams": 0, "models": 0}
 
 
 def config(**fields) -> Config:

@@ -11,6 +11,7 @@
 #include "native/backends/litert_lm/floor.h"
 #include "native/backends/litert_lm/library.h"
 #include "native/backends/litert_lm/vocabulary.h"
+#include "native/base/live-count.h"
 
 namespace eliza::litert_lm {
 
@@ -40,6 +41,7 @@ class Engine {
  private:
   void find_capacity(const EngineSettings& settings);
 
+  const LiveCount live_{Live::kModels};
   const Api& api_;
   const std::string model_path_;
   const std::string device_;

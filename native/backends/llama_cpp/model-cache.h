@@ -8,6 +8,7 @@
 #include "llama.h"
 #include "native/backends/llama_cpp/gguf-check.h"
 #include "native/backends/llama_cpp/stop-flag.h"
+#include "native/base/live-count.h"
 
 namespace eliza::llama_cpp {
 
@@ -31,6 +32,7 @@ class Model {
   bool on_gpu() const { return on_gpu_; }
 
  private:
+  const LiveCount live_{Live::kModels};
   std::string path_;
   bool vocab_only_;
   GgufHeader header_;

@@ -11,6 +11,7 @@
 #include "native/backends/mlx/device.h"
 #include "native/backends/mlx/model.h"
 #include "native/backends/mlx/worker.h"
+#include "native/base/live-count.h"
 #include "native/text/context-fit.h"
 #include "native/text/hf-tokenizer.h"
 
@@ -43,6 +44,7 @@ class LoadedModel {
   void load(const ContextWish& context);
   void release();
 
+  const LiveCount live_{Live::kModels};
   const std::string directory_;
   std::shared_ptr<const Device> device_;
   std::optional<mx::Stream> stream_;  // the worker's
