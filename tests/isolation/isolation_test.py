@@ -80,6 +80,34 @@ class TestCopies:
         _generate(abi.library_path(), abi.library_path(), count=2)
 
 
+class TestBesideNumpy:
+    """A BLAS with threads of its own in the process, and the C++ and Fortran runtimes that it brings."""
+
+    def test_before_ours(self):
+        _generate("import:numpy", abi.library_path())
+
+    def test_after_ours(self):
+        _generate(abi.library_path(), "import:numpy")
+
+    def test_ours_has_gone(self):
+        _generate(f"unload:{abi.library_path()}", "import:numpy", abi.library_path(), count=2)
+
+
+class TestUnloaded:
+    """What comes after a dlclose of ours."""
+
+    def test_ours_again(self):
+        path = abi.library_path()
+        _generate(f"unload:{path}", f"unload:{path}", path, count=3)
+
+    def test_another_copy_stays(self, tmp_path):
+        copy = shutil.copy(abi.library_path(), tmp_path / "libelizainference.so")
+        _generate(copy, f"unload:{abi.library_path()}", count=2)
+
+    def test_a_decoy(self, decoy):
+        _generate(f"decoy:{decoy}", f"unload:{abi.library_path()}", abi.library_path(), count=2)
+
+
 def test_bound_at_load():
     _generate(abi.library_path(), LD_BIND_NOW="1")
 
