@@ -26,6 +26,13 @@ BAZEL = os.environ.get("BAZEL") or "./bazelw"
 MODEL = "bazel-bin/tests/models/tiny_llama_cycle_bundle/text/tiny_llama_cycle.gguf"
 
 
+# As in .ci/nightly.
+_NATIVE = (
+    "//tests/... -//tests/clients/... -//tests/docs/... -//tests/exports/... -//tests/gates/... -//tests/python/..."
+)
+_FUZZ_TARGETS = "gguf safetensors litertlm manifest selector slot utf8 sequence sequence_llama grammar".split()
+
+
 @dataclass(frozen=True)
 class Row:
     """`report` makes a result of what `command` printed. `needs`: targets that it reads."""
@@ -47,7 +54,7 @@ def _faults(output: str) -> str:
 
 
 def _races(output: str) -> str:
-    (line,) = _lines(output)
+    line = _lines(output)[0]
     return (
         f"{line['cancels']:,} cancels, {line['in_prefill']:,} before or in a prefill; {line['closes']:,} closes "
         f"under use, {line['closes_in_a_call']:,} of them in a call"
@@ -75,15 +82,22 @@ def _tests(output: str) -> str:
 
 def _hostile(output: str) -> str:
     sys.path.insert(0, str(ROOT))
-    from tests.hostile import gguf_cases, other_cases
+    from tests.hostile import gguf_cases, litertlm_cases, mlx_cases, other_cases
 
-    models = sum(len(make()) for make in gguf_cases.CLASSES.values())
-    manifests = sum(len(make()) for make in other_cases.MANIFEST_CLASSES.values())
-    return f"{models} model files, {manifests} manifests, some 250 slot files: {_tests(output)}"
+    kinds = {
+        "GGUF": gguf_cases.CLASSES,
+        "safetensors": mlx_cases.SAFETENSORS_CLASSES,
+        "config.json": mlx_cases.CONFIG_CLASSES,
+        "tokenizer.json": mlx_cases.TOKENIZER_CLASSES,
+        ".litertlm": litertlm_cases.CLASSES,
+        "manifests": other_cases.MANIFEST_CLASSES,
+    }
+    counts = [f"{sum(len(make()) for make in classes.values())} {kind}" for kind, classes in kinds.items()]
+    return f"{', '.join(counts)}, some 250 slot files: {_tests(output)}"
 
 
 ROWS = {
-    "hostile": Row(f"{BAZEL} test //tests/hostile:hostile_test", _hostile),
+    "hostile": Row(f"{BAZEL} test //tests/hostile/...", _hostile),
     "faults": Row(
         f"{BAZEL} run //tests/faults:faults -- $FOLDER {ROOT}/{MODEL}", _faults, "//tests/models:tiny_llama_cycle"
     ),
@@ -94,15 +108,16 @@ ROWS = {
         "//tests/models:tiny_llama_cycle",
     ),
     **{
-        f"fuzz {target}": Row(f".ci/fuzz ${{FUZZ_SECONDS:-300}} {target}", _fuzz)
-        for target in ["gguf", "manifest", "selector", "slot", "utf8", "sequence", "sequence_llama", "grammar"]
+        f"races_{runtime}": Row(f"{BAZEL} test --test_output=all //tests/races:races_{runtime}_10000_test", _races)
+        for runtime in ["litert_lm", "mlx"]
     },
+    **{f"fuzz {target}": Row(f".ci/fuzz ${{FUZZ_SECONDS:-300}} {target}", _fuzz) for target in _FUZZ_TARGETS},
+    "asan+ubsan": Row(".ci/sanitized", lambda output: f"{_tests(output)}; in the fuzzers {_fuzz(output)}"),
     **{
-        sanitizer: Row(
-            f"{BAZEL} test --config={sanitizer} //tests/ffi/... //tests/selector/... //tests/faults/...", _tests
-        )
+        sanitizer: Row(f"{BAZEL} test --config={sanitizer} -- {_NATIVE}", _tests)
         for sanitizer in ["asan", "ubsan", "tsan"]
     },
+    "wrong hash": Row(".ci/wrong_hash", lambda output: "the build ended, and said why"),
     "soak": Row(f"{BAZEL} run //tests/races:soak -- --minutes=${{SOAK_MINUTES:-30}}", _soak),
 }
 
@@ -122,7 +137,7 @@ def run(row: Row) -> tuple[bool, str]:
 def shown(command: str) -> str:
     """The command as somebody types it."""
     command = command.replace(BAZEL, "./bazelw").replace(f"{ROOT}/", "").replace("$FOLDER", "$(mktemp -d)")
-    return re.sub(r"\$\{\w+:-(\d+)\}", r"\1", command)
+    return re.sub(r"\$\{(\w+):-(\d+)\}", lambda match: os.environ.get(match[1]) or match[2], command)
 
 
 def write(name: str, result: str) -> None:
