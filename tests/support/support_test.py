@@ -33,7 +33,7 @@ def test_isolated_reports_an_exception_with_its_line():
 
 def test_isolated_reports_a_signal():
     assert "SIGABRT" in _fails(os.abort)
-    assert "SIGSEGV" in _fails(lambda: os.kill(os.getpid(), signal.SIGSEGV))
+    assert "SEGV" in _fails(lambda: os.kill(os.getpid(), signal.SIGSEGV))  # or ASan's report of it
 
 
 def test_isolated_reports_an_exit():
@@ -49,7 +49,7 @@ def test_isolated_reports_output(descriptor):
 
 def test_guarded_memory_ends_where_it_says():
     isolated(lambda: ctypes.string_at(guarded(b"abc"), 3))()
-    assert "SIGSEGV" in _fails(lambda: ctypes.string_at(guarded(b"abc"), 4))
+    assert "SEGV" in _fails(lambda: ctypes.string_at(guarded(b"abc"), 4))
 
 
 def test_models_are_found():
