@@ -14,9 +14,6 @@ import sys
 from demo_bundle import MANIFEST
 from python.runfiles import runfiles
 
-# With the system message of its own template, 135 million parameters in four bits answer in poor French.
-SYSTEM = "You are a helpful assistant."
-
 
 def main() -> int:
     """Asks the demo model and returns the exit code."""
@@ -29,12 +26,13 @@ def main() -> int:
         print(bundle)
         return 0
 
-    from elizainference.cli import _terminal
+    from elizainference.cli import _catalog, _terminal
     from elizainference.cli import main as eliza
 
     question = " ".join(arguments.question)
     _terminal.note(f"> {question}")
-    return eliza(["generate", "--bundle", bundle, "--system", SYSTEM, "--max-tokens", "256", "--", question])
+    system = _catalog.MODELS["smollm2-135m"].system
+    return eliza(["generate", "--bundle", bundle, "--system", system, "--max-tokens", "256", "--", question])
 
 
 if __name__ == "__main__":

@@ -65,6 +65,7 @@ def test_a_backend_that_is_not_there(doctor, monkeypatch):
     [
         ({"features": ["avx"]}, "cpu_level=baseline"),
         ({"available_mib": 100}, "100 MiB"),
+        ({"load": 9.5}, "9.5 threads wait for 4 cores"),
         ({"usable_cores": 2, "cpu_quota": None}, "ELIZA_THREADS is 4 and 2 cores"),
         ({"usable_cores": 8, "cpu_quota": 1.5}, "ELIZA_THREADS is 4 and 1.5 cores"),
     ],
@@ -72,7 +73,7 @@ def test_a_backend_that_is_not_there(doctor, monkeypatch):
 def test_advice(change, fragment):
     report = _doctor.examine(None)
     good = {"machine": "x86_64", "features": ["avx2", "fma", "f16c", "bmi2"], "available_mib": 4096}
-    report["host"] |= {**good, "usable_cores": 4, "cpu_quota": None}
+    report["host"] |= {**good, "usable_cores": 4, "cpu_quota": None, "load": 0.5}
     report["environment"] = {"ELIZA_THREADS": "4"}
     before = _doctor.advice(report)
     report["host"] |= change

@@ -31,6 +31,7 @@ class Index:
         self.wheel = wheel.read_bytes()
         self.filename = wheel.name
         self.cut: int | None = None
+        self.page: str | None = None
         self.ranges = self.as_json = True
         self.asked: list[str | None] = []
         self.authorization: str | None = None
@@ -51,7 +52,7 @@ class Index:
         self.authorization = request.headers.get("Authorization")
         if request.path == "/simple/tiny-package/":
             link = f"/files/{self.filename}"
-            json_page = json.dumps({"files": [{"filename": self.filename, "url": link}]})
+            json_page = self.page or json.dumps({"files": [{"filename": self.filename, "url": link}]})
             html_page = f'<a href="../..{link}#sha256=0">{self.filename}</a>'
             body = (json_page if self.as_json else html_page).encode()
             request.send_response(200)
@@ -209,6 +210,13 @@ def test_an_index_of_html_with_a_login(index, fetch, monkeypatch, tmp_path):
     monkeypatch.setenv("PIP_INDEX_URL", index.url.replace("//", "//me:secret@") + "/other")
     code, _, err = fetch(NAME, "--to", str(tmp_path / "elsewhere"))
     assert code == 1 and "secret" not in err and "Not Found" in err
+
+
+@pytest.mark.parametrize("page", ["{", "{}", "[]", "5", '{"files": 5}', '{"files": [5]}', '{"files": []}', "[" * 10**5])
+def test_pages_that_are_none(index, fetch, page):
+    index.page = page
+    code, out, err = fetch(NAME)
+    assert (code, out) == (1, "") and "no index has" in err and "fault of eliza's own" not in err
 
 
 def test_an_extra_index(index, fetch, monkeypatch):

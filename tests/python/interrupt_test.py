@@ -48,8 +48,10 @@ def test_while_it_begins():
             wait_for_library(terminal.pid)
             time.sleep(moments.uniform(0, 0.5))
             terminal.ctrl_c()
-            # Where it came to its prompt already, it stays there.
-            terminal.type("/quit\r")
+            # Where it came to its prompt already, it stays there; and what was typed with Ctrl-C is no line.
+            while terminal.runs:
+                terminal.type("/quit\r")
+                time.sleep(0.5)
             ends.append(terminal.end())
             assert "Traceback" not in terminal.output and "Exception ignored" not in terminal.output
     assert set(ends) <= {0, 130} and 130 in ends
@@ -78,6 +80,17 @@ def test_at_an_empty_prompt():
         terminal.settle()
         terminal.ctrl_c()
         assert terminal.end() == 130
+
+
+def test_progress_bars():
+    moments = random.Random(3)
+    for _ in range(5):
+        with Terminal(ELIZA, "bundle", "verify", BUNDLE) as terminal:
+            terminal.read(r"\x1b\[\?25l")  # the cursor is hidden while a bar is drawn
+            time.sleep(moments.uniform(0, 0.2))
+            terminal.ctrl_c()
+            assert terminal.end() in (0, 130)
+            assert "Traceback" not in terminal.output
 
 
 def test_generate():

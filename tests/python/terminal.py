@@ -45,6 +45,11 @@ class Terminal:
         """Of the program."""
         return self._process.pid
 
+    @property
+    def runs(self) -> bool:
+        """Whether the program has not ended."""
+        return self._process.poll() is None
+
     def type(self, text: str) -> None:
         """Types a text, "\\r" being the Enter key."""
         os.write(self._ours, text.encode())

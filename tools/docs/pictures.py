@@ -12,6 +12,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -90,8 +91,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         bundle = Path(runfiles.Create().Rlocation(os.environ["DEMO_MANIFEST"])).parent
         Path(work, BUNDLE).symlink_to(bundle)
-        chat = ["chat", BUNDLE, "--no-history", "--system", "You are a helpful assistant."]
-        draw(f"eliza chat {BUNDLE}", run(work, chat, QUESTIONS), folder / "chat.svg")
+        chat = ["chat", BUNDLE, "--system", "You are a helpful assistant."]
+        draw(shlex.join(["eliza", *chat]), run(work, [*chat, "--no-history"], QUESTIONS), folder / "chat.svg")
         draw(f"eliza backends {BUNDLE}", run(work, ["backends", BUNDLE]), folder / "backends.svg")
         plot = ["--plot", str(folder / "bench-plot.svg")]
         draw(f"eliza bench {BUNDLE}", run(work, ["bench", BUNDLE, *plot]), folder / "bench.svg")

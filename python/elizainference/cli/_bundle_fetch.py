@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import zipfile
 from pathlib import Path
@@ -44,7 +45,8 @@ def fetch(
         print(json.dumps({"name": name, "bundle": str(folder)}))
     else:
         print(folder)
-        _terminal.note(f"Next: eliza chat {name if to is None else to}")
+        chat = ["eliza", "chat", name if to is None else str(to), "--system", model.system]
+        _terminal.note(f"Next: {shlex.join(chat)}")
 
 
 def _list(as_json: bool) -> None:

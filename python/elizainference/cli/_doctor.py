@@ -95,6 +95,11 @@ def advice(report: dict[str, Any]) -> list[str]:
             f"ELIZA_THREADS is {threads} and {cores:g} cores may be used: a thread without a core makes all of "
             "them wait; unset it"
         )
+    if host["load"] > cores and threads != "1":
+        found.append(
+            f"{host['load']:g} threads wait for {cores:g} cores on average: on a machine this busy ELIZA_THREADS=1 can "
+            "be many times faster"
+        )
     if host["available_mib"] is not None and host["available_mib"] < 1024:
         found.append(f"{host['available_mib']} MiB of memory are available: take a small model, a small --context-size")
     for backend in report["backends"]:
@@ -121,6 +126,7 @@ def _print(report: dict[str, Any]) -> None:
         "library": f"{eliza['library'] or 'not loaded'}{size}",
         "system": f"{host['system']}, {host['machine']}",
         "processor": f"{host['cpu']}: {host['usable_cores']} of {host['cores']} cores usable{quota}",
+        "load": f"{host['load']:g}",
         "features": features,
         "memory": memory,
     }

@@ -41,6 +41,7 @@ def host() -> dict[str, Any]:
         "cores": os.cpu_count() or 1,
         "usable_cores": _usable_cores(),
         "cpu_quota": _cpu_quota(),
+        "load": round(os.getloadavg()[0], 2),
         "memory_mib": _meminfo("MemTotal"),
         "available_mib": _available_mib(),
     }

@@ -33,6 +33,7 @@ _FAILURES = (OSError, ValueError, http.client.HTTPException)
 
 _JSON = "application/vnd.pypi.simple.v1+json"
 _PIECE = 1 << 18
+_MAX_PAGE = 64 << 20
 _TIMEOUT_S = 60
 # Of a download that breaks off: without an end, as long as each brings something.
 _ATTEMPTS = 5
@@ -113,9 +114,9 @@ def download(url: str, target: Path, sha256: str, size: int) -> None:
     Raises:
       FetchError: it cannot be reached, or is not what it should be. What was downloaded stays in `target`.
     """
-    open(target, "ab").close()  # a folder that cannot be written to is known before anything is asked for
-    done = target.stat().st_size
+    done = target.stat().st_size if target.exists() else 0
     _files.require_space(target.parent, size - done)
+    open(target, "ab").close()  # a folder that cannot be written to is known before anything is asked for
     label = url.rpartition("/")[2]
     with _files.progress(label, size, done) as advance:
         attempts = 0
@@ -187,17 +188,24 @@ class _Anchors(html.parser.HTMLParser):
 
 def _links(page: str) -> Iterator[tuple[str, str]]:
     with _open(page, {"Accept": f"{_JSON}, text/html;q=0.5"}) as response:
-        data = response.read()
+        data = response.read(_MAX_PAGE)
         base = response.url
         is_json = "json" in response.headers.get("Content-Type", "")
     if is_json:
-        pairs = [(file["filename"], file["url"]) for file in json.loads(data)["files"]]
+        pairs = _pairs(data)
     else:
         anchors = _Anchors()
         anchors.feed(data.decode(errors="replace"))
         pairs = anchors.found
     for name, url in pairs:
         yield name, _with_login(urllib.parse.urljoin(base, url.partition("#")[0]), page)
+
+
+def _pairs(page: bytes) -> list[tuple[str, str]]:
+    try:
+        return [(str(file["filename"]), str(file["url"])) for file in json.loads(page)["files"]]
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"its page is of no package: {error!r}") from None
 
 
 def _with_login(url: str, page: str) -> str:

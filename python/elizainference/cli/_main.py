@@ -33,6 +33,7 @@ app = typer.Typer(
     # Messages of our own, and never a traceback: see main.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="To begin: eliza bundle fetch smollm2-135m brings a small model, and says what to type next.",
 )
 app.command()(generate)
 app.command()(chat)

@@ -88,5 +88,6 @@ def _png(results: dict[str, dict[str, Any]], path: Path) -> None:
                 axis.barh([at], [metric["value"]], xerr=spread, color=_COLOURS[at], label=title, capsize=3)
                 axis.set_title(f"{name}, {metric['unit']}", fontsize=9, loc="left")
         axis.set_yticks([])
+        axis.invert_yaxis()  # the first run above the second, as in the legend
     drawing.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", fontsize=9)
     drawing.savefig(path)
