@@ -8,6 +8,15 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=$(realpath -m "${1:-$root/site}")
 
+version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+case $version in
+  3.12 | 3.14) ;;
+  *)
+    echo "build.sh: requirements.txt is pinned for Python 3.12 and 3.14, and python3 is $version; put one of these on PATH" >&2
+    exit 1
+    ;;
+esac
+
 key=$(cat "$here/requirements.txt" | sha256sum | cut -c 1-12)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/elizainference
 tools=$cache/docs-$key
