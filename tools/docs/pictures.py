@@ -94,8 +94,11 @@ def main() -> None:
         chat = ["chat", BUNDLE, "--system", "You are a helpful assistant."]
         draw(shlex.join(["eliza", *chat]), run(work, [*chat, "--no-history"], QUESTIONS), folder / "chat.svg")
         draw(f"eliza backends {BUNDLE}", run(work, ["backends", BUNDLE]), folder / "backends.svg")
-        plot = ["--plot", str(folder / "bench-plot.svg")]
-        draw(f"eliza bench {BUNDLE}", run(work, ["bench", BUNDLE, *plot]), folder / "bench.svg")
+        # One thread, for a machine that has something else to do as well.
+        os.environ["ELIZA_THREADS"] = "1"
+        bench = ["bench", BUNDLE, "--prompt", "128", "--decode", "32"]
+        output = run(work, [*bench, "--plot", str(folder / "bench-plot.svg")])
+        draw(shlex.join(["ELIZA_THREADS=1", "eliza", *bench]), output, folder / "bench.svg")
 
 
 if __name__ == "__main__":
