@@ -23,7 +23,7 @@ from python.runfiles import runfiles
 from rich.console import Console
 from rich.text import Text
 
-WIDTH = 104
+WIDTH = 108
 QUESTIONS = ("What is the capital of France?", "And of Italy?", "/stats")
 
 # The bundle, in the folder that the command runs in.
