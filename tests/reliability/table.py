@@ -30,6 +30,11 @@ MODEL = "bazel-bin/tests/models/tiny_llama_cycle_bundle/text/tiny_llama_cycle.gg
 _NATIVE = (
     "//tests/... -//tests/clients/... -//tests/docs/... -//tests/exports/... -//tests/gates/... -//tests/python/..."
 )
+# Where threads meet above the runtimes.
+_THREADED = " ".join(
+    ["//tests/bundle/...", "//tests/faults/...", "//tests/fuzz:sequence_test", "//tests/races:races_alphabet_test"]
+    + [f"//tests/ffi:{name}_test" for name in ["concurrency", "dispatch", "error", "handle_table"]]
+)
 _FUZZ_TARGETS = "gguf safetensors litertlm manifest selector slot utf8 sequence sequence_llama grammar".split()
 
 
@@ -113,6 +118,7 @@ ROWS = {
     },
     **{f"fuzz {target}": Row(f".ci/fuzz ${{FUZZ_SECONDS:-300}} {target}", _fuzz) for target in _FUZZ_TARGETS},
     "asan+ubsan": Row(".ci/sanitized", lambda output: f"{_tests(output)}; in the fuzzers {_fuzz(output)}"),
+    "tsan layers": Row(f"{BAZEL} test --config=tsan {_THREADED}", _tests),
     **{
         sanitizer: Row(f"{BAZEL} test --config={sanitizer} -- {_NATIVE}", _tests)
         for sanitizer in ["asan", "ubsan", "tsan"]
