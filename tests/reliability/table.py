@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs/reliability.md"
-TABLE = re.compile(r"(<!-- table -->\n\|.*\n\|.*\n)(.*?)(<!-- end -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- table -->\n(?:\|[^\n]*\n){2})(.*?)(<!-- end -->)", re.DOTALL)
 BAZEL = os.environ.get("BAZEL") or "./bazelw"
 MODEL = "bazel-bin/tests/models/tiny_llama_cycle_bundle/text/tiny_llama_cycle.gguf"
 
