@@ -88,14 +88,14 @@ def draw(command: str, output: str, path: Path) -> None:
 def main() -> None:
     folder = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
+    # For a machine that has something else to do as well.
+    os.environ["ELIZA_THREADS"] = "1"
     with tempfile.TemporaryDirectory() as work:
         bundle = Path(runfiles.Create().Rlocation(os.environ["DEMO_MANIFEST"])).parent
         Path(work, BUNDLE).symlink_to(bundle)
         chat = ["chat", BUNDLE, "--system", "You are a helpful assistant."]
         draw(shlex.join(["eliza", *chat]), run(work, [*chat, "--no-history"], QUESTIONS), folder / "chat.svg")
         draw(f"eliza backends {BUNDLE}", run(work, ["backends", BUNDLE]), folder / "backends.svg")
-        # One thread, for a machine that has something else to do as well.
-        os.environ["ELIZA_THREADS"] = "1"
         bench = ["bench", BUNDLE, "--prompt", "128", "--decode", "32"]
         output = run(work, [*bench, "--plot", str(folder / "bench-plot.svg")])
         draw(shlex.join(["ELIZA_THREADS=1", "eliza", *bench]), output, folder / "bench.svg")
