@@ -8,10 +8,11 @@
 
 namespace eliza {
 
-// As printf's "%g": "0.5", "1e+30", "nan", "inf".
-inline std::string number_text(double value) {
+// As printf's "%g" of so many digits: "0.5", "1e+30", "nan", "inf".
+inline std::string number_text(double value, int digits = 6) {
   std::ostringstream text;
   text.imbue(std::locale::classic());
+  text.precision(digits);
   text << value;
   return text.str();
 }

@@ -22,7 +22,6 @@ using Pointer = json::json_pointer;
 // Real manifests hold a few kilobytes, four levels deep. The bounds keep a hostile one from costing memory, and
 // recursion over it from running out of stack.
 constexpr size_t kMaxBytes = size_t{4} << 20;
-constexpr size_t kMaxDepth = 64;
 constexpr size_t kMaxObjects = 4096;  // the parser goes through a list's elements after each of them that is an object
 constexpr size_t kMaxPathBytes = 1024;
 
@@ -50,8 +49,9 @@ class StructureCheck {
         if (event == json::parse_event_t::object_start && ++objects_ > kMaxObjects) {
           fail_in_file(file_, "holds more than " + std::to_string(kMaxObjects) + " objects, too many for a manifest");
         }
-        if (levels_.size() == kMaxDepth) {
-          fail_in_file(file_, place_name(here()) + " is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+        if (levels_.size() == kMaxJsonDepth) {
+          fail_in_file(file_,
+                       place_name(here()) + " is nested deeper than " + std::to_string(kMaxJsonDepth) + " levels");
         }
         levels_.emplace_back();
         levels_.back().is_array = event == json::parse_event_t::array_start;
@@ -94,21 +94,6 @@ class StructureCheck {
   size_t objects_ = 0;
   std::vector<Level> levels_;
 };
-
-json parse_json(std::string_view text, const std::string& file) {
-  // The parser takes it for the end.
-  if (text.find('\0') != text.npos) fail_in_file(file, "not valid JSON: it holds a NUL byte");
-  StructureCheck check(file);
-  const auto callback = [&check](int, json::parse_event_t event, json& value) {
-    check.on(event, value);
-    return true;
-  };
-  try {
-    return json::parse(text, callback);
-  } catch (const json::exception& error) {
-    fail_in_file(file, json_reason(error));
-  }
-}
 
 bool is_relative_path(std::string_view path) {
   if (path.size() > kMaxPathBytes) return false;
@@ -187,7 +172,11 @@ const char* runtime_class_name(RuntimeClass runtime_class) {
 }
 
 Manifest parse_manifest(std::string_view text, const std::string& file) {
-  const json document = parse_json(text, file);
+  StructureCheck check(file);
+  const json document = parse_json(text, file, [&check](int, json::parse_event_t event, json& value) {
+    check.on(event, value);
+    return true;
+  });
   const JsonField root(file, Pointer(), &document);
 
   Manifest manifest;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "native/base/error.h"
+#include "native/text/quote.h"
 #include "native/text/utf8-gate.h"
 
 namespace eliza {
@@ -26,25 +27,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kAsciiSpace) - begin + 1);
 }
 
-// `value` between quotes, fit to be read: whole characters, control characters as \xNN, cut behind `max_bytes`.
-std::string quoted(std::string_view value, size_t max_bytes) {
-  constexpr char kHex[] = "0123456789abcdef";
-  size_t shown = std::min(value.size(), max_bytes);
-  if (shown < value.size()) {
-    while (shown > 0 && (value[shown] & 0xC0) == 0x80) --shown;  // not inside a character
-  }
-  std::string result = "\"";
-  for (const char c : value.substr(0, shown)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) {
-      result += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-    } else {
-      result += c;
-    }
-  }
-  result = to_valid_utf8(result);
-  return result + (shown < value.size() ? "…\"" : "\"");
-}
+std::string quoted(std::string_view value, size_t max_bytes) { return '"' + shown(value, max_bytes) + '"'; }
 
 std::string joined(const std::vector<std::string>& parts) {
   std::string result;

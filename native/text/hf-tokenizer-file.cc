@@ -10,8 +10,6 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxBytes = size_t{64} << 20;  // Gemma's has 33 MB
-constexpr size_t kMaxSmallBytes = size_t{16} << 20;
-constexpr size_t kMaxDepth = 64;  // recursion over a document must not run out of stack
 // Besides the two tables; Gemma's list of added tokens has 45,000 values in 6,400 objects. (The parser goes through an
 // array's elements after each object in it.)
 constexpr size_t kMaxValues = 100000;
@@ -63,7 +61,9 @@ class Collector {
   }
 
   bool on_start(size_t depth, bool is_object) {
-    if (depth == kMaxDepth) fail_in_file(file_.path, "is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+    if (depth == kMaxJsonDepth) {
+      fail_in_file(file_.path, "is nested deeper than " + std::to_string(kMaxJsonDepth) + " levels");
+    }
     if (in(kVocabulary) && (depth != 2 || !is_object)) {
       fail_in_file(file_.path, "/model/vocab must be an object of token ids, as in a model of type \"BPE\"");
     }
@@ -136,16 +136,6 @@ class Collector {
   size_t containers_ = 0;
 };
 
-json parse_within(const std::string& path, const std::string& text, const json::parser_callback_t& callback) {
-  // The parser takes it for the end.
-  if (text.find('\0') != text.npos) fail_in_file(path, "not valid JSON: it holds a NUL byte");
-  try {
-    return json::parse(text, callback);
-  } catch (const json::exception& error) {
-    fail_in_file(path, json_reason(error));
-  }
-}
-
 }  // namespace
 
 HfTokenizerFile read_hf_tokenizer_file(const std::string& path) {
@@ -155,24 +145,8 @@ HfTokenizerFile read_hf_tokenizer_file(const std::string& path) {
   const auto callback = [&collector](int depth, json::parse_event_t event, json& value) {
     return collector.on(static_cast<size_t>(depth), event, value);
   };
-  file.document = parse_within(path, read_text_file(path, kMaxBytes, "a tokenizer"), callback);
+  file.document = parse_json(read_text_file(path, kMaxBytes, "a tokenizer"), path, callback);
   return file;
-}
-
-json read_small_json(const std::string& path) {
-  size_t events = 0;
-  size_t objects = 0;
-  const auto callback = [&](int depth, json::parse_event_t event, json&) {
-    if (static_cast<size_t>(depth) > kMaxDepth) {
-      fail_in_file(path, "is nested deeper than " + std::to_string(kMaxDepth) + " levels");
-    }
-    if (++events > kMaxValues) fail_in_file(path, "holds more than " + std::to_string(kMaxValues) + " values");
-    if (event == json::parse_event_t::object_start && ++objects > kMaxContainers) {
-      fail_in_file(path, "holds more than " + std::to_string(kMaxContainers) + " objects");
-    }
-    return true;
-  };
-  return parse_within(path, read_text_file(path, kMaxSmallBytes, "a tokenizer's settings"), callback);
 }
 
 }  // namespace eliza

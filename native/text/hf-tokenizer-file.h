@@ -25,7 +25,4 @@ struct HfTokenizerFile {
 // Throws Error(ELIZA_ERR_BUNDLE_INVALID) naming the file and the place.
 HfTokenizerFile read_hf_tokenizer_file(const std::string& path);
 
-// A small JSON file beside it (tokenizer_config.json); within bounds as well. Throws the same way.
-nlohmann::json read_small_json(const std::string& path);
-
 }  // namespace eliza

@@ -243,7 +243,7 @@ void HfTokenizer::read_template(const JsonField& field) {
 void HfTokenizer::read_config(const std::string& directory) {
   const std::string path = directory + "/tokenizer_config.json";
   if (exists(path)) {
-    const json document = read_small_json(path);
+    const json document = read_small_json(path, "a tokenizer's settings");
     const JsonField config = root_of(path, document);
     read_ends(config);
     if (const std::optional<JsonField> chat = config.present("chat_template")) {

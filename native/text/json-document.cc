@@ -9,18 +9,26 @@
 #include <system_error>
 
 #include "native/base/error.h"
-#include "native/base/shown.h"
-#include "native/text/utf8-gate.h"
+#include "native/text/quote.h"
 
 namespace eliza {
 namespace {
 
+constexpr size_t kMostPathBytes = 4096;  // shown whole: paths differ at their ends
+
 std::string reason(int error_number) { return std::generic_category().message(error_number); }
+
+// A parser's complaint without its prefix "[json.exception.NAME.ID] "; it may quote megabytes of what was read.
+std::string json_reason(const std::exception& error) {
+  const std::string_view what = error.what();
+  const size_t end_of_name = what.find("] ");
+  return "not valid JSON: " + in_quotes(end_of_name == what.npos ? what : what.substr(end_of_name + 2));
+}
 
 }  // namespace
 
 void fail_in_file(const std::string& file, const std::string& problem) {
-  throw Error(ELIZA_ERR_BUNDLE_INVALID, to_valid_utf8(file) + ": " + problem);
+  throw Error(ELIZA_ERR_BUNDLE_INVALID, shown(file, kMostPathBytes) + ": " + problem);
 }
 
 std::string read_text_file(const std::string& file, size_t max_bytes, const std::string& kind) {
@@ -44,12 +52,38 @@ std::string read_text_file(const std::string& file, size_t max_bytes, const std:
   return text;
 }
 
-std::string place_name(const nlohmann::json::json_pointer& at) { return shown(at.to_string()); }
+nlohmann::json parse_json(std::string_view text, const std::string& file,
+                          const nlohmann::json::parser_callback_t& callback) {
+  if (text.find('\0') != text.npos) fail_in_file(file, "not valid JSON: it holds a NUL byte");
+  try {
+    return nlohmann::json::parse(text, callback);
+  } catch (const nlohmann::json::exception& error) {
+    fail_in_file(file, json_reason(error));
+  }
+}
 
-std::string json_reason(const std::exception& error) {
-  const std::string_view what = error.what();
-  const size_t end_of_name = what.find("] ");
-  return "not valid JSON: " + in_quotes(end_of_name == what.npos ? what : what.substr(end_of_name + 2));
+nlohmann::json read_small_json(const std::string& file, const std::string& kind) {
+  using Event = nlohmann::json::parse_event_t;
+  constexpr size_t kMaxBytes = size_t{16} << 20;
+  constexpr size_t kMaxValues = 200'000;
+  constexpr size_t kMaxObjects = 8192;
+  size_t values = 0, objects = 0;
+  const auto watch = [&](int depth, Event event, nlohmann::json&) {
+    if (static_cast<size_t>(depth) > kMaxJsonDepth) {
+      fail_in_file(file, "is nested deeper than " + std::to_string(kMaxJsonDepth) + " levels");
+    }
+    if (++values > kMaxValues) fail_in_file(file, "holds more than " + std::to_string(kMaxValues) + " values");
+    if (event == Event::object_start && ++objects > kMaxObjects) {
+      fail_in_file(file, "holds more than " + std::to_string(kMaxObjects) + " objects");
+    }
+    return true;
+  };
+  return parse_json(read_text_file(file, kMaxBytes, kind), file, watch);
+}
+
+std::string place_name(const nlohmann::json::json_pointer& at) {
+  constexpr size_t kMostBytes = 1024;
+  return shown(at.to_string(), kMostBytes);
 }
 
 void JsonField::reject(const std::string& wanted) const {

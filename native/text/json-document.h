@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,8 +23,18 @@ std::string read_text_file(const std::string& file, size_t max_bytes, const std:
 // A place in a document for a message: "/files/text/0".
 std::string place_name(const nlohmann::json::json_pointer& at);
 
-// A parser's complaint without its prefix "[json.exception.NAME.ID] "; it may quote megabytes of what was read.
-std::string json_reason(const std::exception& error);
+// What `text`, read from `file`, means; the callback watches the parser. Throws where it is no JSON, or holds a NUL,
+// which the parser would take for the end.
+nlohmann::json parse_json(std::string_view text, const std::string& file,
+                          const nlohmann::json::parser_callback_t& callback);
+
+// The deepest that a document is nested: recursion over it must not run out of stack.
+inline constexpr size_t kMaxJsonDepth = 64;
+
+// A file of settings: of 16 MiB, 200,000 keys, brackets and values, 8,192 objects (the parser goes through a list's
+// elements after each of them that is an object) and kMaxJsonDepth levels at most. `kind` as in read_text_file. Throws
+// the same way.
+nlohmann::json read_small_json(const std::string& file, const std::string& kind);
 
 // A value of a document, and where it stands. The document must outlive it.
 class JsonField {

@@ -1,12 +1,16 @@
 // Names and values from outside, made fit for an error message: file names need not be UTF-8, and a hostile manifest
-// may hold megabytes in one string.
+// may hold megabytes in one string, and what a terminal acts on.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace eliza {
+
+// The first `most` bytes, and "…" where there are more: whole characters, and control characters as \xNN.
+std::string shown(std::string_view bytes, size_t most = 80);
 
 // `bytes` as a JSON string, so valid UTF-8 on one line; shortened where they are many.
 std::string in_quotes(std::string_view bytes);

@@ -44,6 +44,7 @@ SAFETENSORS_FILES: dict[str, tuple[bytes, str]] = {
     "a header beyond numbers": (file({}, size=2**64 - 1), "its header claims"),
     "a huge header": (file(b" " * (17 << 20)), "too many for one"),
     "no JSON": (file(b"{nonsense}"), "its header is not valid JSON"),
+    "a NUL": (file(b"{}\0"), "its header holds a NUL byte"),
     "no object": (file(b"[1, 2]"), "its header is no JSON object"),
     "a deep header": (file(b'{"a":' * 100_000), "is nested deeper"),
     "a tensor that is none": (file({"a": 7}), "the tensor 'a' lacks a dtype"),
@@ -75,8 +76,8 @@ SAFETENSORS_FILES: dict[str, tuple[bytes, str]] = {
     "100,000 tensors": (file({str(i): {} for i in range(10**5)}), "lacks a dtype"),
     "metadata without end": (file({"__metadata__": {str(i): "" for i in range(10**5)}}), "has more values than"),
     "metadata of numbers": (file({"__metadata__": {"format": 1}}), "__metadata__ holds something else"),
-    "a name for a terminal": (file({"\x1b[2J\x07\r\n": 7}), "the tensor '?[2J???' lacks a dtype"),
-    "a name of 100,000 bytes": (file({"x" * 100_000: 7}), "xxx...' lacks a dtype"),
+    "a name for a terminal": (file({"\x1b[2J\x07\r\n": 7}), r"the tensor '\x1b[2J\x07\x0d\x0a' lacks a dtype"),
+    "a name of 100,000 bytes": (file({"x" * 100_000: 7}), "xxx…' lacks a dtype"),
     "metadata of a list": (file({"__metadata__": []}), "__metadata__ is no JSON object"),
 }
 
@@ -157,16 +158,17 @@ SAFETENSORS_CLASSES: Classes = {
 
 # {what: (bytes, what the message says)}
 CONFIG_FILES: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "is not valid JSON"),
-    "cut short": (b'{"model_type": "llama"', "is not valid JSON"),
-    "an array": (b"[]", "is no JSON object"),
+    "empty": (b"", "not valid JSON"),
+    "cut short": (b'{"model_type": "llama"', "not valid JSON"),
+    "an array": (b"[]", "the document is an array; it must be an object"),
     "deep": (b'{"a":' * 100_000, "is nested deeper"),
     "deep arrays": (b'{"a":' + b"[" * 1_000_000, "is nested deeper"),
-    "not UTF-8": (b'{"model_type": "\xff"}', "is not valid JSON"),
-    "a number beyond numbers": (b'{"model_type": 1e999}', "is not valid JSON"),
+    "not UTF-8": (b'{"model_type": "\xff"}', "not valid JSON"),
+    "a NUL": (b'{"model_type": "llama"}\0', "not valid JSON: it holds a NUL byte"),
+    "a number beyond numbers": (b'{"model_type": 1e999}', "not valid JSON"),
     "a million numbers": (b'{"a": [' + b"1," * 10**6 + b"1]}", "holds more than 200000 values"),
     "50,000 objects": (b'{"a": [' + b"{}," * 50_000 + b"{}]}", "holds more than 8192 objects"),
-    "large": (b" " * (17 << 20) + b"{}", "bytes, too many"),
+    "large": (b" " * (17 << 20) + b"{}", "is larger than 16777216 bytes"),
 }
 
 _OTHERS = {

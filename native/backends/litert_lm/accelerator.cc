@@ -10,7 +10,7 @@
 #endif
 
 #include "native/base/error.h"
-#include "native/base/shown.h"
+#include "native/text/quote.h"
 
 namespace eliza::litert_lm {
 namespace {

@@ -8,7 +8,7 @@
 #include "native/backends/llama_cpp/gguf-reader.h"
 #include "native/base/error.h"
 #include "native/base/number-text.h"
-#include "native/base/shown.h"
+#include "native/text/quote.h"
 
 namespace eliza::llama_cpp {
 namespace {

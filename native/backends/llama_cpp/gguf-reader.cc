@@ -10,7 +10,7 @@
 #include <limits>
 #include <system_error>
 
-#include "native/base/shown.h"
+#include "native/text/quote.h"
 
 namespace eliza::llama_cpp {
 namespace {

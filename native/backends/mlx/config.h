@@ -57,17 +57,16 @@ class Config {
 
   std::optional<Config> object(const std::string& key) const;
 
-  // This one, where keys that it lacks are looked for in `outer`.
+  // This one, where keys that it lacks are looked for in `outer`, an object of the same file.
   Config or_else(const Config& outer) const;
 
-  // The name of a key as it appears in messages: "text_config.rope_scaling.factor".
-  std::string name_of(const std::string& key) const;
-
-  // Throws: "FILE: KEY is VALUE; it must be WANTED".
+  // Throws: "FILE: /PLACE/KEY is VALUE; it must be WANTED".
   [[noreturn]] void reject(const std::string& key, const std::string& wanted) const;
 
  private:
+  struct Document;
   struct Node;
+  static Config read_file(const std::string& file);
   explicit Config(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
 
   std::shared_ptr<const Node> node_;

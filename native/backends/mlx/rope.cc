@@ -26,7 +26,7 @@ std::vector<float> llama3_frequencies(int head, double base, const Config& scali
   const double low = scaling.number("low_freq_factor", kPositive, 1.0);
   const double high = scaling.number("high_freq_factor", kPositive, 4.0);
   const double trained = scaling.number("original_max_position_embeddings", kPositions, 8192);
-  if (high <= low) scaling.reject("high_freq_factor", "more than " + scaling.name_of("low_freq_factor"));
+  if (high <= low) scaling.reject("high_freq_factor", "more than low_freq_factor");
   std::vector<float> frequencies = plain_frequencies(head, base);
   for (float& frequency : frequencies) {
     const double wave = 2 * kPi * frequency;

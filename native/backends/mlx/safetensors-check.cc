@@ -13,8 +13,8 @@
 
 #include "native/base/descriptor.h"
 #include "native/base/error.h"
-#include "native/base/shown.h"
 #include "native/base/word-hash.h"
+#include "native/text/quote.h"
 
 namespace eliza::mlx {
 namespace {
@@ -70,6 +70,7 @@ class Checker {
   }
 
   void parse() {
+    if (header_.find('\0') != header_.npos) fail("its header holds a NUL byte");  // the parser takes it for the end
     const auto watch = [this](int depth, Json::parse_event_t event, Json& parsed) { return on(depth, event, parsed); };
     try {
       [[maybe_unused]] const Json emptied = Json::parse(header_.begin(), header_.end(), watch);
@@ -139,7 +140,7 @@ class Checker {
     if (value["shape"].size() > kMostDimensions) fail(tensor, "has too many dimensions");
     for (const Json& size : value["shape"]) {
       if (!size.is_number_unsigned() || size.get<uint64_t>() > static_cast<uint64_t>(kMostRows)) {
-        fail(tensor, "has the dimension " + size.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 40) +
+        fail(tensor, "has the dimension " + shown(size.dump(-1, ' ', false, Json::error_handler_t::replace)) +
                          ", where whole numbers up to " + std::to_string(kMostRows) + " can be");
       }
       info.shape.push_back(size.get<int64_t>());

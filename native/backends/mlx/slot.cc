@@ -11,6 +11,7 @@
 #include "native/base/error.h"
 #include "native/base/slot-bytes.h"
 #include "native/base/word-hash.h"
+#include "native/text/quote.h"
 
 namespace eliza::mlx {
 namespace {
@@ -155,7 +156,7 @@ SlotFile read_slot(const std::string& path, uint64_t model) {
   const auto format = header.metadata.find(kFormatKey);
   if (format == header.metadata.end()) refuse_slot(path, "is no slot file");
   if (format->second != kFormat) {
-    refuse_slot(path, "has format version " + format->second.substr(0, 20) + ", where this library reads version " +
+    refuse_slot(path, "has format version " + shown(format->second, 20) + ", where this library reads version " +
                           kFormat + ": save the slot again");
   }
   const auto saved_model = header.metadata.find("model");

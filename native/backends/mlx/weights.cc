@@ -7,8 +7,8 @@
 #include <set>
 
 #include "native/base/error.h"
-#include "native/base/shown.h"
 #include "native/base/word-hash.h"
+#include "native/text/quote.h"
 
 namespace eliza::mlx {
 namespace {
