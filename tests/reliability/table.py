@@ -35,7 +35,9 @@ _THREADED = " ".join(
     ["//tests/bundle/...", "//tests/faults/...", "//tests/fuzz:sequence_test", "//tests/races:races_alphabet_test"]
     + [f"//tests/ffi:{name}_test" for name in ["concurrency", "dispatch", "error", "handle_table"]]
 )
-_FUZZ_TARGETS = "gguf safetensors litertlm manifest selector slot utf8 sequence sequence_llama grammar".split()
+_FUZZ_TARGETS = (
+    "gguf safetensors litertlm tokenizer manifest selector slot utf8 sequence sequence_llama grammar".split()
+)
 
 
 @dataclass(frozen=True)
