@@ -115,7 +115,7 @@ class Elf:
         exports: set[str],
         needed: re.Pattern[str],
         page: int,
-        soname: str = "libelizainference.so",
+        soname: str | None = "libelizainference.so",
         beside: frozenset[str] | set[str] = frozenset(),
     ) -> None:
         """Fails where a user of the library would.
@@ -124,11 +124,11 @@ class Elf:
           exports: its symbols, all of them.
           needed: matches the libraries that it may need.
           page: the largest page size of the systems it is for; its segments lie on such pages.
-          soname: its own name.
+          soname: its own name; None: it has none, like modules of Python's.
           beside: the symbols of a library of ours that it is loaded with. They have no versions; the system's have.
         """
         assert self.exports == exports
-        assert self.dynamic["SONAME"] == [soname]
+        assert self.dynamic.get("SONAME", []) == ([soname] if soname else [])
         assert [name for name in self.needed if not needed.fullmatch(name)] == []
 
         # Whatever it uses is in something that it loads.

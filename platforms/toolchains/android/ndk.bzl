@@ -57,20 +57,20 @@ def _android_ndk_impl(rctx):
         _download(rctx, host)
 
     # Google names it after the machines it was built on, which are x86-64 for macOS too.
-    prebuilt = "ndk/toolchains/llvm/prebuilt/%s-x86_64" % host
-    for part in ["source.properties"] + [prebuilt.removeprefix("ndk/") + "/" + part for part in ["bin/clang", "bin/llvm-ar", "sysroot/usr/include"]]:
+    llvm = "toolchains/llvm/prebuilt/%s-x86_64" % host
+    for part in ["source.properties", llvm + "/bin/clang", llvm + "/bin/llvm-ar", llvm + "/sysroot/usr/include"]:
         if not rctx.path("ndk/" + part).exists:
             fail("@android_ndk: %s holds no %s, so it is no NDK for this machine. %s" % (
                 "ANDROID_NDK_HOME=" + home if home else "the download",
                 part,
                 _ways_out(rctx),
             ))
-    rctx.symlink(prebuilt, "llvm")
+    rctx.symlink("ndk/" + llvm, "llvm")
 
     # Asked and not put together from a version: distributions move it, and bin/ may hold links to another place.
     result = rctx.execute(["llvm/bin/clang", "-print-resource-dir"])
     if result.return_code:
-        fail("@android_ndk: %s/bin/clang does not run: %s" % (prebuilt, result.stderr))
+        fail("@android_ndk: %s/bin/clang does not run: %s" % (llvm, result.stderr))
     resources = result.stdout.strip()
     rctx.symlink(resources, "resources")
     rctx.template("BUILD.bazel", rctx.attr.build_file)

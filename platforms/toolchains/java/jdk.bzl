@@ -1,4 +1,6 @@
-"""The Java Development Kit of this machine: that of JAVA_HOME, where it is set, else of the javac on PATH, else one below /usr/lib/jvm.
+"""The Java Development Kit of this machine.
+
+That of JAVA_HOME, where it is set, else of the javac on PATH, else one below /usr/lib/jvm.
 
 rules_java would download one. What we compile is a handful of classes, for which any JDK from 11 on does. @jdk has
 
@@ -79,8 +81,10 @@ def _jdk_impl(rctx):
     else:
         rctx.file("release", "")
     rctx.file("BUILD.bazel", _BUILD.format(headers = headers, includes = includes))
-    missing = [] if home else ["@jdk//:no_jdk_11_or_newer_found_set_JAVA_HOME"]
-    rctx.file("jdk.bzl", _JDK % (repr(str(home) if home else ""), "[Label(label) for label in %s]" % repr(missing)))
+    rctx.file("jdk.bzl", _JDK % (
+        repr(str(home) if home else ""),
+        "[]" if home else '[Label("//:no_jdk_11_or_newer_found_set_JAVA_HOME")]',
+    ))
 
 jdk = repository_rule(
     implementation = _jdk_impl,
