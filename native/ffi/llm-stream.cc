@@ -88,11 +88,14 @@ int eliza_inference_llm_stream_prefill(EliLlmStream* stream, const int32_t* toke
 int eliza_inference_llm_stream_next(EliLlmStream* stream, int32_t* tokens_out, size_t tokens_cap,
                                     size_t* num_tokens_out, char* text_out, size_t text_cap,
                                     int32_t* drafter_drafted_out, int32_t* drafter_accepted_out, char** out_error) {
-  eliza::clear(num_tokens_out);
-  if (text_cap > 0) eliza::clear(text_out);
-  eliza::clear(drafter_drafted_out);
-  eliza::clear(drafter_accepted_out);
-  return eliza::call_session(stream, "next", out_error, [&](auto& session) {
+  const auto clear_outputs = [&] {
+    eliza::clear(num_tokens_out);
+    if (text_cap > 0) eliza::clear(text_out);
+    eliza::clear(drafter_drafted_out);
+    eliza::clear(drafter_accepted_out);
+  };
+  clear_outputs();
+  const int status = eliza::call_session(stream, "next", out_error, [&](auto& session) {
     eliza::require(tokens_out, "tokens_out");
     eliza::require(num_tokens_out, "num_tokens_out");
     eliza::require(text_out, "text_out");
@@ -101,6 +104,8 @@ int eliza_inference_llm_stream_next(EliLlmStream* stream, int32_t* tokens_out, s
     return session->next(tokens_out, tokens_cap, num_tokens_out, text_out, text_cap, drafter_drafted_out,
                          drafter_accepted_out, out_error);
   });
+  if (status < 0) clear_outputs();  // also of what a backend had written when it failed
+  return status;
 }
 
 int eliza_inference_llm_stream_cancel(EliLlmStream* stream) {

@@ -114,7 +114,7 @@ int eliza_inference_llm_eot_score(EliInferenceContext* context, const int32_t* t
   eliza::clear(out_top_probability);
   return eliza::enter(out_error, [&] {
     eliza::ContextPin pin(context);
-    eliza::require(token_ids, "token_ids");
+    eliza::require_array(token_ids, num_tokens, "token_ids", "num_tokens");
     eliza::require(out_probability, "out_probability");
     eliza::require(out_top_token, "out_top_token");
     eliza::require(out_top_probability, "out_top_probability");

@@ -21,4 +21,6 @@ bool LlmBackendFactory::can_honour(const eliza_llm_stream_config_t*, std::string
 
 std::string LlmBackendFactory::explain(const char*) const { return {}; }
 
+std::string LlmBackendFactory::remark(const char*) const { return {}; }
+
 std::shared_ptr<const eliza::Tokenizer> LlmBackendFactory::tokenizer(const char*) const { return nullptr; }

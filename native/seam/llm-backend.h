@@ -80,6 +80,9 @@ struct LlmBackendFactory {
   // Why available or can_serve said no, in words that tell the user what to do. Asked only of a backend that said no,
   // and only where somebody will read it.
   virtual std::string explain(const char* bundle_dir) const;
+  // What a backend that said yes has to say to whoever reads the report: why it would not run on something better that
+  // it knows of. Empty for nothing.
+  virtual std::string remark(const char* bundle_dir) const;
   // The tokenizer of the bundle's artifact, for bundles that hold no text/*.gguf; nullptr where this runtime has none.
   virtual std::shared_ptr<const eliza::Tokenizer> tokenizer(const char* bundle_dir) const;
   // A session the caller deletes, or nullptr with *out_error set (by eliza::set_error, which also keeps the status;

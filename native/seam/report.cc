@@ -59,7 +59,7 @@ std::string backend_report(const std::string& bundle_dir, const std::function<Gp
   const Decision decision = decide(request);
   Json report = decision_json(request, decision);
   // Whoever names another backend wants no device of llama.cpp's woken.
-  const bool another_is_named = !request.env_value.value_or("").empty() && !decision.backends.front().chosen;
+  const bool another_is_named = decision.named && !decision.backends.front().chosen;
   report["gpu"] = gpus && !another_is_named ? gpu_json(gpus()) : Json(nullptr);
   report["live"] = {{"contexts", live_count(Live::kContexts)},
                     {"streams", live_count(Live::kStreams)},

@@ -113,6 +113,7 @@ class Selector {
 
   Decision run() {
     const bool usable = request_.bundle.error.empty();
+    decision_.named = !automatic();
     list_backends();
     if (usable || reporting()) interview_backends();
     if (!usable) {
@@ -122,6 +123,7 @@ class Selector {
     } else {
       obey();
     }
+    if (reporting()) add_remarks();
     for (BackendRow& row : decision_.backends) {
       if (row.reason.empty()) row.reason = usable ? "ELIZA_LLM_BACKEND does not name it" : "the bundle cannot be read";
     }
@@ -216,6 +218,17 @@ class Selector {
     if (unfit) add_reason(&words, "it finds nothing in this bundle that it can serve");
     if (unavailable) add_reason(&words, "it is not available on this host");
     return words;
+  }
+
+  void add_remarks() {
+    for (BackendRow& row : decision_.backends) {
+      if (!is_willing(row)) continue;
+      std::string words;
+      std::string failure;
+      const auto remark = [&] { return words = row.factory->remark(request_.bundle.directory.c_str()), true; };
+      ask("remark", remark, &failure);
+      if (!words.empty()) add_reason(&row.reason, to_valid_utf8(words));
+    }
   }
 
   // -- Deciding ----------------------------------------------------------------------------------------------------

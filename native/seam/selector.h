@@ -61,6 +61,7 @@ struct BackendRow {
 struct Decision {
   enum class Outcome { kLlamaCpp, kFactory, kError };
   Outcome outcome = Outcome::kLlamaCpp;
+  bool named = false;                    // the variable names a backend, or tries to
   LlmBackendFactory* factory = nullptr;  // of kFactory
   std::string error;                     // of kError: what is wrong, with which value, and what to do
   std::vector<BackendRow> backends;      // llama.cpp, then the registered in their order, then the only known

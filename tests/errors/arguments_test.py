@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from ctypes import POINTER, byref, c_int, c_int32, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_float, c_int, c_int32, c_size_t, c_void_p
 
 import pytest
 
@@ -115,6 +115,12 @@ def test_counts_beyond_memory():
             with error(abi.INVALID_ARG, str(count)):
                 out, out_count, text = POINTER(c_int)(), c_size_t(), ctypes.c_char_p(guarded(b"abc"))
                 context.library.call("tokenize", context.handle, text, count, 1, 0, byref(out), byref(out_count))
+            with error(abi.INVALID_ARG, str(count)):
+                embedding, dim, text = (c_float * 64)(), c_int(), ctypes.c_char_p(guarded(b"abc"))
+                context.library.call("embed", context.handle, text, count, 1, embedding, 64, byref(dim))
+            with error(abi.INVALID_ARG, f"num_tokens is {count}"):
+                scores = [byref(c_float()), byref(c_int32()), byref(c_float())]
+                context.library.call("llm_eot_score", context.handle, tokens, count, 5, *scores)
 
 
 @isolated

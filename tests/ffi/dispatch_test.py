@@ -127,6 +127,28 @@ def test_next_leaves_nothing_of_a_former_call_behind(fake, stream):
         assert (memory.drafted.value, memory.accepted.value) == (0, 0)
 
 
+@pytest.mark.parametrize(("value", "looked_at"), [("", True), ("  ", True), ("fake", False)])
+def test_the_report_looks_for_gpus_unless_another_backend_is_named(fake, context, monkeypatch, value, looked_at):
+    monkeypatch.setenv("ELIZA_LLM_BACKEND", value)
+    report = json.loads(fake.library.call_for_string("llm_backend_report", context.handle))
+    assert report["chosen"] == "fake"
+    assert (report["gpu"] is not None) == looked_at
+
+
+def test_a_failing_next_takes_back_what_it_wrote(fake, stream):
+    def write_and_fail(session, tokens, tokens_cap, count, text, text_cap, drafted, accepted, error):
+        c_size_t.from_address(count).value = 2
+        ctypes.memmove(text, b"ab", 3)
+        c_int32.from_address(drafted).value = c_int32.from_address(accepted).value = 4
+        return abi.CANCELLED
+
+    fake.script(next=write_and_fail)
+    memory = Memory()
+    assert fake.raw("llm_stream_next")(stream.handle, *_calls(memory)["next"]) == abi.CANCELLED
+    assert (memory.count.value, memory.text.value) == (0, b"")
+    assert (memory.drafted.value, memory.accepted.value) == (0, 0)
+
+
 def test_next_may_go_without_what_is_optional(fake, stream):
     seen = []
     fake.script(next=lambda session, *arguments: seen.append(arguments[-3:]) or 1)

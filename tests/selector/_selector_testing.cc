@@ -37,6 +37,9 @@ class PythonFactory : public LlmBackendFactory {
   std::string explain(const char* bundle_dir) const override {
     PYBIND11_OVERRIDE(std::string, LlmBackendFactory, explain, bundle_dir);
   }
+  std::string remark(const char* bundle_dir) const override {
+    PYBIND11_OVERRIDE(std::string, LlmBackendFactory, remark, bundle_dir);
+  }
   // Python answers (bool, why).
   bool can_honour(const eliza_llm_stream_config_t* config, std::string* why) const override {
     const py::gil_scoped_acquire gil;

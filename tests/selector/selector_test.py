@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 class Fake(Factory):
     """A backend whose answers are given, or raised where they are exceptions; it notes what it was asked."""
 
-    def __init__(self, name, *, serves=True, available=True, honours=(True, ""), rank=0, explanation=""):
+    def __init__(self, name, *, serves=True, available=True, honours=(True, ""), rank=0, explanation="", remark=""):
         super().__init__(name)
         self.answers = {
             "can_serve": serves,
@@ -23,6 +23,7 @@ class Fake(Factory):
             "can_honour": honours,
             "preference_rank": rank,
             "explain": explanation,
+            "remark": remark,
         }
         self.asked = []
 
@@ -49,6 +50,9 @@ class Fake(Factory):
 
     def explain(self, bundle_dir):
         return self._answer("explain")
+
+    def remark(self, bundle_dir):
+        return self._answer("remark")
 
 
 class Deadly(Fake):
@@ -431,6 +435,24 @@ def test_report_has_a_row_for_every_backend_with_its_reason():
             },
         ],
     }
+
+
+@pytest.mark.parametrize("rank", [100, -1])
+def test_report_has_the_remark_of_a_backend_that_could_answer(rank):
+    slow = Fake("npu", rank=rank, remark="on the cpu, since: no NPU")
+    report = report_among(slow, Fake("gone", available=False, remark=AssertionError("asked of a no")))
+    assert report["backends"][1]["reason"].endswith("; on the cpu, since: no NPU")
+    assert "asked" not in report["backends"][2]["reason"]
+    # Nobody reads it at an open.
+    decide_among(slow)
+    assert slow.asked.count("remark") == 1
+
+
+@pytest.mark.parametrize("env", [None, "npu"])
+def test_a_remark_that_fails_is_none(env):
+    report = report_among(Fake("npu", rank=100, remark=RuntimeError("oops")), env=env)
+    assert report["chosen"] == "npu"
+    assert "oops" not in report["backends"][1]["reason"]
 
 
 def test_report_keeps_the_order_of_its_keys():
