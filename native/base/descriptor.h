@@ -1,4 +1,4 @@
-// A file descriptor that is closed with its owner, and reads and writes that a signal does not cut short.
+// A file descriptor that is closed with its owner, and reads, writes and syncs that a signal does not cut short.
 #pragma once
 
 #include <unistd.h>
@@ -29,6 +29,13 @@ class Descriptor {
       size -= static_cast<size_t>(count);
     }
     return true;
+  }
+
+  bool sync() const {
+    int result;
+    do result = ::fsync(fd_);
+    while (result != 0 && errno == EINTR);
+    return result == 0;
   }
 
   bool write_all(const void* data, size_t size) const {

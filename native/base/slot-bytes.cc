@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
-#include <utility>
 
 #include "native/base/error.h"
 
@@ -17,30 +16,39 @@ namespace {
 
 std::string message(int error_number) { return std::generic_category().message(error_number); }
 
-// Unlinks a temporary file that was not renamed.
+// A new file beside `path`; its name goes to *name. Names are tried until one is free: a process that was killed may
+// have left its file, and have had the number of this one, as the only process of a container has.
+int create_beside(const std::string& path, std::string* name) {
+  static std::atomic<uint64_t> counter{0};
+  int file;
+  do {
+    *name = path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++);
+    // Mine alone: a conversation is in it.
+    file = ::open(name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  } while (file < 0 && errno == EEXIST);
+  return file;
+}
+
+// What will be `path`: unlinked, where it does not come to that.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
+  explicit TemporaryFile(const std::string& path) : file_(create_beside(path, &name_)) {}
   ~TemporaryFile() {
-    if (!path_.empty()) ::unlink(path_.c_str());
+    if (file_.get() >= 0 && !name_.empty()) ::unlink(name_.c_str());
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
-  const std::string& path() const { return path_; }
+  const Descriptor& file() const { return file_; }
   bool rename_to(const std::string& path) {
-    if (::rename(path_.c_str(), path.c_str()) != 0) return false;
-    path_.clear();
+    if (::rename(name_.c_str(), path.c_str()) != 0) return false;
+    name_.clear();
     return true;
   }
 
  private:
-  std::string path_;
+  std::string name_;
+  const Descriptor file_;  // behind its name
 };
-
-std::string temporary_name(const std::string& path) {
-  static std::atomic<uint64_t> counter{0};
-  return path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++);
-}
 
 std::string directory_of(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -65,25 +73,23 @@ void write_slot_bytes(const std::string& path, std::initializer_list<SlotPart> p
     throw Error(ELIZA_ERR_INVALID_ARG,
                 "the slot file " + path + " exists and is not a regular file; name another. Nothing was saved");
   }
-  TemporaryFile temporary(temporary_name(path));
-  {
-    // Mine alone: a conversation is in it.
-    const Descriptor file(::open(temporary.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (file.get() < 0) fail("created");
-    for (const SlotPart& part : parts) {
-      if (!file.write_all(part.data, part.size)) fail("written");
-    }
-    if (::fsync(file.get()) != 0) fail("written");
+  TemporaryFile temporary(path);
+  const Descriptor& file = temporary.file();
+  if (file.get() < 0) fail("created");
+  for (const SlotPart& part : parts) {
+    if (!file.write_all(part.data, part.size)) fail("written");
   }
+  if (!file.sync()) fail("written");
   const std::string directory_path = directory_of(path);
   if (!temporary.rename_to(path)) fail("put in its place");
   // From here on the slot is saved, and nothing may fail.
   // So that the name, too, survives a power cut. Not every file system can; then the file is whole all the same.
   const Descriptor directory(::open(directory_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() >= 0) ::fsync(directory.get());
+  if (directory.get() >= 0) directory.sync();
 }
 
-SlotReader::SlotReader(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+// Without waiting: a pipe would keep the call until somebody writes to it.
+SlotReader::SlotReader(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (file_.get() < 0) refuse_slot(path, "cannot be opened: " + message(errno));
   struct stat info{};
   if (::fstat(file_.get(), &info) != 0 || !S_ISREG(info.st_mode)) refuse_slot(path, "is not a regular file");

@@ -84,7 +84,7 @@ def test_at_any_moment_of_a_prefill_and_a_generation(context):
             hit.add(where)
             canceller.join()
             stream.reset()
-        assert hit <= {"prefill", "next", "end"}
+        assert hit & {"prefill", "next"}, "no cancel came in time"
     with context.open(max_tokens=24, context_size=256) as stream:
         stream.prefill(context.tokenize(PROMPT))
         assert run(stream) == expected

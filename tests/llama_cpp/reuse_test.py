@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import math
+import os
 import threading
 
 import pytest
@@ -82,6 +83,25 @@ def test_a_reset_forgets_what_is_warm(context):
         stream.prefill(context.tokenize("c"))
         assert stats(stream)["reused_tokens"] == 0
         assert stream.generate() == recall.text("", "c", 6)
+
+
+def test_a_slot_goes_before_what_is_warm(context, tmp_path):
+    ask(context, "Aabc")
+    with context.open(prompt_cache_key="chat", slot_id=0, max_tokens=6, context_size=256) as stream:
+        slot = os.fsencode(tmp_path / "slot")
+        # A failure leaves all as it was, and for its caller the stream is empty.
+        with pytest.raises(abi.Error, match="cannot be opened"):
+            stream.library.call("llm_stream_restore_slot", stream.handle, slot)
+        stream.library.call("llm_stream_save_slot", stream.handle, slot)
+        assert stats(stream)["kv_used"] == 0
+        stream.prefill(context.tokenize("Aabc"))
+        assert stats(stream)["reused_tokens"] == 4
+        assert stream.generate() == recall.text("A", "c", 6)
+    with context.open(prompt_cache_key="chat", slot_id=0, max_tokens=6, context_size=256) as stream:
+        stream.library.call("llm_stream_restore_slot", stream.handle, slot)
+        stream.prefill(context.tokenize("Babc"))
+        assert stats(stream)["reused_tokens"] == 0
+        assert stream.generate() == recall.text("B", "c", 6)
 
 
 def test_the_least_recently_used_goes_first(context):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -246,6 +247,44 @@ def test_cancel_during_a_prefill_leaves_what_was_decoded(demo_bundle):
         assert stream.generate() == answer
 
 
+def test_a_cancel_ends_a_prefill_of_4000_tokens_within_a_chunk(context):
+    prompt = context.tokenize("xyz" * 1333)
+    assert len(prompt) == 4000
+    with context.open(context_size=4096) as stream, ThreadPoolExecutor(1) as pool:
+        for _ in range(20):
+            stream.reset()
+            prefill = pool.submit(stream.prefill, prompt)
+            while not prefill.done() and stats(stream)["kv_used"] == 0:
+                pass
+            stream.cancel()
+            decoded = stats(stream)["kv_used"]
+            if prefill.exception() is not None:
+                break
+        assert prefill.exception().status == abi.CANCELLED
+        assert stats(stream)["kv_used"] <= decoded + 512
+
+
+def test_a_cancelled_prefill_takes_what_waited_only_once(context):
+    """A token waits, for its text did not fit; the prefill drops it, and is cancelled when a part of it is decoded."""
+    prompt = context.tokenize("Aabc")
+    more = context.tokenize("xyz" * 1300, add_special=False)
+    with context.open(context_size=4096) as stream, ThreadPoolExecutor(1) as pool:
+        for _ in range(20):
+            stream.reset()
+            stream.prefill(prompt)
+            with pytest.raises(abi.Error, match="text_cap is 1"):
+                stream.next(text_cap=1)
+            prefill = pool.submit(stream.prefill, more)
+            while not prefill.done() and stats(stream)["kv_used"] <= len(prompt) + 1:
+                pass
+            stream.cancel()
+            if prefill.exception() is not None:
+                break
+        assert prefill.exception().status == abi.CANCELLED
+        used = stats(stream)["kv_used"]
+        assert stream.reset_keep(10**6) == used > len(prompt)
+
+
 # --- sampling ------------------------------------------------------------------------------------
 
 
@@ -323,5 +362,30 @@ def test_the_log_goes_where_it_is_told_and_nowhere_else(named, tmp_path):
             lines = log.read_text().splitlines()
             assert any("n_ctx" in line for line in lines)
             assert all(line.startswith("llama.cpp: ") for line in lines)
+
+    check()
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_a_log_that_nobody_reads_holds_nothing_up(read, tmp_path):
+    """A pipe, whose reader has left, or never came. Its signal ends a process that does not look out for it."""
+
+    @isolated
+    def check():
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        log = tmp_path / "log"
+        os.mkfifo(log)
+        reader = os.open(log, os.O_RDONLY | os.O_NONBLOCK) if read else None
+        os.environ["ELIZA_LOG"] = str(log)
+        copy = shutil.copy(abi.library_path(), tmp_path / "copy.so")
+        with abi.Context(recall.bundle("llama"), abi.Library(copy)) as context:
+            for _ in range(2):
+                with context.open(context_size=64) as stream:
+                    stream.prefill(context.tokenize("abc"))
+                if reader is not None:
+                    assert b"llama.cpp: " in os.read(reader, 1 << 16)
+                    os.close(reader)
+                    reader = None
+        assert signal.SIGPIPE not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
     check()

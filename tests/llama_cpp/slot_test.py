@@ -174,8 +174,10 @@ def test_no_file(context, tmp_path):
     with context.open(context_size=64) as stream:
         with pytest.raises(abi.Error, match="cannot be opened: No such file"):
             restore(stream, tmp_path / "slot")
-        with pytest.raises(abi.Error, match="is not a regular file"):
-            restore(stream, tmp_path)
+        os.mkfifo(tmp_path / "pipe")  # to be refused, and not to be waited for
+        for target in (tmp_path, tmp_path / "pipe"):
+            with pytest.raises(abi.Error, match="is not a regular file"):
+                restore(stream, target)
 
 
 def test_saving_replaces_files_only(context, tmp_path):
@@ -186,6 +188,19 @@ def test_saving_replaces_files_only(context, tmp_path):
             with pytest.raises(abi.Error, match="is not a regular file; name another. Nothing was saved"):
                 save(stream, target)
     assert list(tmp_path.iterdir()) == [pipe] and pipe.is_fifo()
+
+
+def test_what_a_killed_process_left_is_in_nobodys_way(context, tmp_path):
+    """It may have had the number of this one."""
+    left = [tmp_path / f"slot.tmp.{os.getpid()}.{i}" for i in range(1000)]
+    for file in left:
+        file.write_text("a part of a slot")
+    with context.open(max_tokens=5, context_size=64) as stream:
+        stream.prefill(context.tokenize("Aabc"))
+        save(stream, tmp_path / "slot")
+        restore(stream, tmp_path / "slot")
+    assert sorted(tmp_path.iterdir()) == sorted([*left, tmp_path / "slot"])
+    assert {file.read_text() for file in left} == {"a part of a slot"}
 
 
 def test_flipped_bits(tmp_path):

@@ -10,6 +10,7 @@
 #include "native/base/cpu-topology.h"
 #include "native/base/error.h"
 #include "native/base/memory-info.h"
+#include "native/base/number-text.h"
 
 namespace eliza::llama_cpp {
 namespace {
@@ -50,7 +51,7 @@ void normalise(std::vector<float>* vector) {
   for (const float x : *vector) sum += static_cast<double>(x) * x;
   if (!(sum > 0) || !std::isfinite(sum)) {
     throw Error(ELIZA_ERR_FFI_FAULT,
-                "the model's embedding of this text has no direction: its length is " + std::to_string(std::sqrt(sum)));
+                "the model's embedding of this text has no direction: its length is " + number_text(std::sqrt(sum)));
   }
   const float scale = static_cast<float>(1 / std::sqrt(sum));
   for (float& x : *vector) x *= scale;

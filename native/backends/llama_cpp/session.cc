@@ -129,12 +129,6 @@ void Session::open_context(const Context::Options& options) {
   const Showing showing(this);
 }
 
-// For every call but the first prefill, a warm context is an empty one.
-void Session::forget_warm() {
-  if (warm_) context_->truncate(0);
-  warm_ = false;
-}
-
 int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_error) {
   return guard(out_error, [&] {
     const Showing showing(this);
@@ -143,7 +137,6 @@ int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_err
     check_room(num_tokens, warm_ ? context_->capacity() : context_->room() + undelivered(), context_->capacity());
     sampler_.begin_generation();  // first: a grammar may be too much to follow
     drop_undelivered();
-    overflowed_ = false;
     const Stopwatch stopwatch(&counters_.prefill_ms);
     if (warm_) {
       warm_ = false;
@@ -152,6 +145,7 @@ int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_err
       context_->append(token_ids, num_tokens);
       context_->decode();
     }
+    context_->throw_if_cancelled();  // a cancel of the last chunk
     if (drafter_ != nullptr) drafter_->prefilled();
     add(&counters_.prompt_tokens, static_cast<int64_t>(num_tokens));
     generation_ = 0;
@@ -168,8 +162,8 @@ int Session::next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out
     const Stopwatch stopwatch(&counters_.decode_ms);
     const int status = stream_.next(tokens_out, tokens_cap, num_tokens_out, text_out, text_cap, drafter_drafted_out,
                                     drafter_accepted_out);
-    add(&counters_.generated_tokens, static_cast<int64_t>(*num_tokens_out));
     if (context_->cancelled()) throw_cancelled_step(num_tokens_out, text_out);
+    add(&counters_.generated_tokens, static_cast<int64_t>(*num_tokens_out));
     return status;
   });
 }
@@ -262,7 +256,12 @@ size_t Session::undelivered() const {
   return overflowed_ && waiting > 0 ? waiting - 1 : waiting;
 }
 
-void Session::drop_undelivered() { context_->keep_first(context_->tokens().size() - undelivered()); }
+// Also from the stream, or they would be taken away once more, and handed out, where what comes next fails.
+void Session::drop_undelivered() {
+  context_->keep_first(context_->tokens().size() - undelivered());
+  stream_.reset();
+  overflowed_ = false;
+}
 
 int Session::cancel() {
   context_->cancel();
@@ -270,8 +269,9 @@ int Session::cancel() {
 }
 
 void Session::restart(size_t n_keep) {
-  forget_warm();
-  context_->truncate(n_keep);
+  // For the caller, a warm context is an empty one until its first prefill.
+  context_->truncate(warm_ ? 0 : n_keep);
+  warm_ = false;
   overflowed_ = false;
   stream_.reset();
   counters_.clear();
@@ -302,8 +302,7 @@ int Session::save_slot(const char* filename, char** out_error) {
   return guard(out_error, [&] {
     const Showing showing(this);
     context_->throw_if_cancelled();
-    forget_warm();
-    SavedContext saved = context_->save();
+    SavedContext saved = warm_ ? SavedContext() : context_->save();
     saved.visible -= undelivered();
     write_slot_file(filename, context_->slot_identity(), saved);
     return ELIZA_OK;
@@ -314,10 +313,10 @@ int Session::restore_slot(const char* filename, char** out_error) {
   return guard(out_error, [&] {
     const Showing showing(this);
     context_->throw_if_cancelled();
-    forget_warm();
     const SavedContext saved = read_slot_file(filename, context_->slot_identity());
     check_tokens(model_->vocab(), saved.tokens.data(), saved.tokens.size());
     context_->restore(saved);
+    warm_ = false;
     restart(saved.visible);
     return ELIZA_OK;
   });

@@ -70,7 +70,6 @@ class Session final : public LlmBackendSession, private TokenSource {
   Step speculative_step(size_t limit, std::vector<DecodedToken>* out);
   bool deliver(llama_token token, Step* step, std::vector<DecodedToken>* out);
   void open_context(const Context::Options& options);
-  void forget_warm();
   size_t undelivered() const;
   void drop_undelivered();
   void restart(size_t n_keep);
