@@ -55,8 +55,10 @@ PYBIND11_MODULE(_litert_lm_testing, module) {
       py::arg("setting"), py::arg("android") = false, py::arg("manufacturer") = "", py::arg("model") = "",
       py::arg("files") = std::vector<std::string>(), py::arg("directories") = std::vector<std::string>());
 
-  module.def("ladder_of_this_host", [] { return host_ladder(nullptr, nullptr); });
+  module.def("ladder_of_this_host", [] { return host_ladder(nullptr); });
   module.def("no_accelerator", &no_accelerator);
+
+  module.def("passed_over", &passed_over);
 
   // (the rung or None, why there is none)
   module.def("place", [](const ModelHeader& model, const std::vector<Rung>& rungs) {

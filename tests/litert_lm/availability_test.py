@@ -56,7 +56,7 @@ def test_another_vendors_dispatch_library_is_none(host):
 def test_a_soc_of_another_vendor_has_no_npu():
     (npu,) = litert.ladder("npu", **EXYNOS, files=[f"/system/lib64/{name}" for name in DISPATCH.values()])
     assert not npu.present
-    assert "Samsung s5e9945" in npu.why
+    assert "the SoC is Samsung s5e9945, and LiteRT-LM serves those of Google Tensor, Qualcomm and MediaTek" in npu.why
 
 
 def test_the_ladder_of_android_ends_on_the_cpu():
@@ -127,6 +127,32 @@ def test_a_model_compiled_for_another_soc():
         accelerator, why = _place(["npu"], "npu", soc=soc, **PHONE)
         assert accelerator == expected
         assert (soc in why) == (expected is None)
+
+
+@pytest.mark.parametrize(
+    ("backends", "host", "device", "reasons"),
+    [
+        (["npu", "gpu"], {**EXYNOS, "files": [OPENCL]}, "gpu", ["no NPU: the SoC is Samsung s5e9945"]),
+        (["cpu", "gpu"], PHONE, "gpu", ["the model is not made for the npu"]),
+        (["npu", "cpu"], SNAPDRAGON, "cpu", ["no NPU: Qualcomm's dispatch library", "no GPU: none of its driver's"]),
+        (["npu", "cpu"], PIXEL | {"files": PHONE["files"]}, "cpu", ["no NPU: Google Tensor's", "not made for the gpu"]),
+    ],
+)
+def test_an_accelerator_that_is_passed_over_is_not_passed_over_in_silence(backends, host, device, reasons):
+    why = litert.passed_over(litert.ModelHeader(backends), litert.ladder("auto", **host))
+    assert why.startswith(f"on the {device}, since: ")
+    assert all(reason in why for reason in reasons)
+
+
+def test_a_model_for_another_soc_is_told_why_it_does_not_run_on_the_npu():
+    ladder = litert.ladder("auto", **PHONE)
+    why = litert.passed_over(litert.ModelHeader(["npu", "gpu"], "SM8650"), ladder)
+    assert why == "on the gpu, since: the model is compiled for another SoC than SM8750"
+
+
+def test_there_is_nothing_to_tell_of_the_best():
+    for backends, setting in [(["npu"], "auto"), (["gpu"], "gpu"), (["npu"], "cpu")]:
+        assert litert.passed_over(litert.ModelHeader(backends), litert.ladder(setting, **PHONE)) == ""
 
 
 # -- Headers --------------------------------------------------------------------------------------

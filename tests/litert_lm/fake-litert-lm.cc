@@ -24,18 +24,22 @@ enum Behaviour : int {
   kStuckPrefill,   // until fake_release
   kFailingPrefill,
   kStuckEngine,
+  kFailingEngine,  // as of a dispatch library that does not come up
 };
 
 std::atomic<int> behaviour{kGood};
 std::atomic<int> pushed{0};    // chunks of all decodes
 std::atomic<int> sessions{0};  // that live
 std::atomic<bool> released{false};
+std::atomic<int> stuck{0};  // calls that wait for it
 thread_local std::string last_error;
 
 constexpr int kVocabulary = 257;
 
 void wait_for_release() {
+  ++stuck;
   while (!released) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  --stuck;
 }
 
 }  // namespace
@@ -79,6 +83,7 @@ EXPORT void fake_behave(int how) {
 EXPORT void fake_release() { released = true; }
 EXPORT int fake_pushed() { return pushed; }
 EXPORT int fake_sessions() { return sessions; }
+EXPORT int fake_stuck() { return stuck; }
 
 // -- LiteRT-LM ----------------------------------------------------------------------------------------------------
 
@@ -99,6 +104,10 @@ EXPORT void litert_lm_engine_settings_set_max_num_tokens(LiteRtLmEngineSettings*
 EXPORT void litert_lm_engine_settings_set_cache_dir(LiteRtLmEngineSettings*, const char*) {}
 EXPORT LiteRtLmEngine* litert_lm_engine_create(const LiteRtLmEngineSettings*) {
   if (behaviour == kStuckEngine) wait_for_release();
+  if (behaviour == kFailingEngine) {
+    last_error = "INTERNAL: \xff no dispatch today";
+    return nullptr;
+  }
   return new LiteRtLmEngine;
 }
 EXPORT void litert_lm_engine_delete(LiteRtLmEngine* engine) { delete engine; }

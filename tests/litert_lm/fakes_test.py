@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,16 @@ from tests.support import abi, models
 from tests.support.isolated import isolated
 from tests.support.runfile import runfile
 
-GOOD, SILENT_DECODE, ENDLESS_DECODE, FAILING_DECODE, STUCK_PREFILL, FAILING_PREFILL, STUCK_ENGINE = range(7)
+(
+    GOOD,
+    SILENT_DECODE,
+    ENDLESS_DECODE,
+    FAILING_DECODE,
+    STUCK_PREFILL,
+    FAILING_PREFILL,
+    STUCK_ENGINE,
+    FAILING_ENGINE,
+) = range(8)
 
 # The fake's model says it after every prompt, a character a token.
 DIGITS = "01234567890123456789"
@@ -58,6 +68,11 @@ class Fake:
     def pushed(self) -> int:
         """How many chunks it has pushed."""
         return self._library.fake_pushed()
+
+    def wait_until_stuck(self, calls: int = 1) -> None:
+        """Until so many calls are."""
+        while self._library.fake_stuck() != calls:
+            time.sleep(0.001)
 
     def sessions_after_a_while(self, expected: int) -> int:
         """How many sessions live, once it is the number that is expected, or after a long wait."""
@@ -239,7 +254,63 @@ def test_a_cancel_ends_a_wait_for_another_stream(bundle, monkeypatch):
         endless.cancel()
 
 
+@pytest.mark.parametrize("prompt", ["abc", "abc" * 400], ids=["a prompt of one part", "of three parts"])
+@isolated
+def test_a_cancel_takes_effect_behind_a_part_of_the_prompt(bundle, monkeypatch, prompt):
+    monkeypatch.setenv("ELIZA_LITERT_TIMEOUT", "100")
+    fake = Fake()
+    with abi.Context(bundle) as context, context.open() as stream, ThreadPoolExecutor(1) as pool:
+        fake.behave(STUCK_PREFILL)
+        prefill = pool.submit(stream.prefill, context.tokenize(prompt))
+        fake.wait_until_stuck()
+        stream.cancel()
+        fake.release()
+        assert prefill.exception().status == abi.CANCELLED
+        fake.behave(GOOD)
+        assert stream.reset_keep(10) == 0
+        stream.prefill(context.tokenize("abc"))
+        assert stream.generate() == DIGITS
+
+
+@isolated
+def test_after_a_cancel_in_a_call_that_hangs_another_stream_opens_or_is_told_that_it_is_busy(bundle):
+    """The call is given up after the limit, and never keeps the close for longer."""
+    fake = Fake()
+    with abi.Context(bundle) as context, ThreadPoolExecutor(1) as pool:
+        stream = context.open()
+        fake.behave(STUCK_PREFILL)
+        prefill = pool.submit(stream.prefill, context.tokenize("abc"))
+        fake.wait_until_stuck()
+        stream.cancel()
+        stream.close()
+        assert prefill.exception().status in (abi.CANCELLED, abi.FFI_FAULT)
+        with context.open() as other:
+            with pytest.raises(abi.Error, match="busy with another stream"):
+                other.prefill(context.tokenize("abc"))
+            fake.release()
+            fake.wait_until_stuck(0)
+            fake.behave(GOOD)
+            other.prefill(context.tokenize("abc"))
+            assert other.generate() == DIGITS
+
+
 # -- Failing --------------------------------------------------------------------------------------
+
+
+@isolated
+def test_an_engine_that_does_not_start(bundle):
+    fake = Fake()
+    with abi.Context(bundle) as context:
+        fake.behave(FAILING_ENGINE)
+        for _ in range(2):
+            with pytest.raises(abi.Error, match="LiteRT-LM cannot load the model file .* on the cpu") as caught:
+                context.open()
+            assert "INTERNAL: \ufffd no dispatch today" in caught.value.message
+            assert caught.value.status == abi.BUNDLE_INVALID
+        fake.behave(GOOD)
+        with context.open() as stream:
+            stream.prefill(context.tokenize("abc"))
+            assert stream.generate() == DIGITS
 
 
 @isolated

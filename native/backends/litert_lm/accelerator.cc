@@ -116,6 +116,18 @@ Rung cpu_rung() {
   return rung;
 }
 
+// Why the model cannot run there; empty where it can.
+std::string misfit(const ModelHeader& model, const Rung& rung) {
+  if (!rung.present) return rung.why;
+  const std::string name = accelerator_name(rung.accelerator);
+  if (!model.runs_on(name)) return "the model is not made for the " + name;
+  const bool for_another_soc = rung.accelerator == Accelerator::kNpu && !model.soc.empty();
+  if (for_another_soc && !same_soc(model.soc, rung.soc)) {
+    return "the model is compiled for another SoC than " + rung.soc;
+  }
+  return {};
+}
+
 // Opens it and leaves it open: what is found is used next, and drivers do not like to be unloaded.
 std::string open_on_this_host(const std::string& library) {
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -187,11 +199,10 @@ std::vector<Rung> ladder(const std::string& setting, const Host& host, const std
   return rungs;
 }
 
-std::vector<Rung> host_ladder(const Library* library, const char* bundle_dir) {
+std::vector<Rung> host_ladder(const Library* library) {
   std::vector<std::string> directories;
   const size_t slash = library == nullptr ? std::string::npos : library->path.rfind('/');
   if (slash != std::string::npos) directories.push_back(library->path.substr(0, slash));
-  if (bundle_dir != nullptr) directories.push_back(std::string(bundle_dir) + "/lib");
   const char* const setting = std::getenv("ELIZA_LITERT_ACCELERATOR");
   return ladder(setting == nullptr ? "" : setting, this_host(), directories);
 }
@@ -220,6 +231,16 @@ Placement place(const ModelHeader& model, const std::vector<Rung>& rungs) {
   }
   return {std::nullopt,
           "the model is made for " + shown(joined(model.backends)) + ", and what may be used here is " + present};
+}
+
+std::string passed_over(const ModelHeader& model, const std::vector<Rung>& rungs) {
+  std::string why;
+  for (const Rung& rung : rungs) {
+    const std::string problem = misfit(model, rung);
+    if (problem.empty()) return why.empty() ? why : "on the " + rung.device + ", since: " + why;
+    why += (why.empty() ? "" : "; ") + problem;
+  }
+  return {};
 }
 
 }  // namespace eliza::litert_lm

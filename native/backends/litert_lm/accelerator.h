@@ -54,9 +54,8 @@ struct Rung {
 // Error(ELIZA_ERR_INVALID_ARG) for a value that is none of the above.
 std::vector<Rung> ladder(const std::string& setting, const Host& host, const std::vector<std::string>& directories);
 
-// The ladder of the environment and this machine; beside `library` (null: none) and in the bundle a dispatch library
-// may lie.
-std::vector<Rung> host_ladder(const Library* library, const char* bundle_dir);
+// The ladder of the environment and this machine; a dispatch library may lie beside `library` (null: none).
+std::vector<Rung> host_ladder(const Library* library);
 
 // Why none of the rungs is present, and what to do about it.
 std::string no_accelerator(const std::vector<Rung>& rungs);
@@ -67,5 +66,9 @@ struct Placement {
 };
 
 Placement place(const ModelHeader& model, const std::vector<Rung>& rungs);
+
+// Why the model is not placed on a rung above the one that it is placed on; empty where there is no such rung, or none
+// that it fits.
+std::string passed_over(const ModelHeader& model, const std::vector<Rung>& rungs);
 
 }  // namespace eliza::litert_lm

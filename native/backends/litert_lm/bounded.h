@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <future>
-#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -26,12 +25,9 @@ void stay_loaded() noexcept;
 // goes on by itself, so it must own all that it uses.
 template <typename Body>
 auto run_bounded(std::chrono::seconds limit, Body body) -> std::optional<decltype(body())> {
-  const auto task = std::make_shared<std::packaged_task<decltype(body())()>>(std::move(body));
-  auto result = task->get_future();
-  std::thread thread([task] {
-    (*task)();
-    task->reset();  // what the body owns goes here, before anybody joins
-  });
+  std::packaged_task<decltype(body())()> task(std::move(body));
+  auto result = task.get_future();
+  std::thread thread(std::move(task));
   if (result.wait_for(limit) == std::future_status::ready) {
     thread.join();
     return result.get();

@@ -21,15 +21,20 @@ std::shared_ptr<Floor::Turn> Floor::enter(const std::atomic<bool>& cancelled, st
                     " s: it works on one generation at a time; wait for that one, cancel it, or set "
                     "ELIZA_LITERT_TIMEOUT to more seconds");
   }
-  taken_ = true;
-  return std::make_shared<Turn>(shared_from_this());
+  return take();
 }
 
 std::shared_ptr<Floor::Turn> Floor::try_enter() {
   const std::lock_guard<std::mutex> lock(mutex);
   if (taken_) return nullptr;
+  return take();
+}
+
+// Expects that nobody has it.
+std::shared_ptr<Floor::Turn> Floor::take() {
+  auto turn = std::make_shared<Turn>(shared_from_this());  // first: without memory for it, nobody would ever leave
   taken_ = true;
-  return std::make_shared<Turn>(shared_from_this());
+  return turn;
 }
 
 void Floor::wake() {

@@ -42,6 +42,7 @@ class Floor : public std::enable_shared_from_this<Floor> {
   bool wanted() const { return waiting_ > 0; }
 
  private:
+  std::shared_ptr<Turn> take();
   void leave();
 
   bool taken_ = false;

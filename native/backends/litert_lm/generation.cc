@@ -12,6 +12,9 @@ namespace {
 // Pieces of text, a token each as a rule, that the runtime may be ahead of its client.
 constexpr size_t kMostQueued = 32;
 
+// Short enough for a std::string to hold it without memory of its own.
+constexpr char kOutOfMemory[] = "out of memory";
+
 }  // namespace
 
 Generation::Generation(const Api& api, std::shared_ptr<Floor> floor, std::shared_ptr<std::atomic<bool>> cancelled)
@@ -48,7 +51,7 @@ void Generation::push(const char* text) noexcept {
     try {
       if (!stopped_) queue_.emplace_back(text);
     } catch (const std::bad_alloc&) {
-      error_ = "out of memory";
+      error_ = kOutOfMemory;
       ended_ = true;
     }
     floor_->changed.notify_all();
@@ -74,7 +77,11 @@ void Generation::end(const char* error, bool last) noexcept {
     // The floor is free before the end is told: who hears of that may ask the runtime something.
   }
   const std::lock_guard<std::mutex> lock(floor_->mutex);
-  if (!ended_ && error != nullptr) error_ = error;
+  try {
+    if (!ended_ && error != nullptr) error_ = error;
+  } catch (const std::bad_alloc&) {
+    error_ = kOutOfMemory;
+  }
   ended_ = true;
   floor_->changed.notify_all();
 }

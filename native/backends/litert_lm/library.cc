@@ -46,8 +46,8 @@ std::string load_functions(void* handle, Api* api) {
 }
 
 // Where to look, in order. Android knows libraries by name: an app's may lie inside its package, and no path leads
-// there.
-std::vector<std::string> candidates(const char* bundle_dir) {
+// there. Never in the bundle: that is data, which somebody else may have made.
+std::vector<std::string> candidates() {
   if (const char* path = std::getenv("ELIZA_LITERT_LM_LIBRARY"); path != nullptr && *path != '\0') return {path};
   std::vector<std::string> paths;
 #if !defined(__ANDROID__)
@@ -58,7 +58,6 @@ std::vector<std::string> candidates(const char* bundle_dir) {
     if (slash != std::string::npos) paths.push_back(own_path.substr(0, slash + 1) + kFileName);
   }
 #endif
-  if (bundle_dir != nullptr) paths.push_back(std::string(bundle_dir) + "/lib/" + kFileName);
   paths.emplace_back(kFileName);
   return paths;
 }
@@ -87,13 +86,13 @@ const Library* open_library(const std::string& path, std::string* why) {
   return new Library(library);
 }
 
-const Library* find_library(const char* bundle_dir, std::string* why) {
+const Library* find_library(std::string* why) {
   static std::mutex& mutex = *new std::mutex;
   static const Library* found = nullptr;
   const std::lock_guard<std::mutex> lock(mutex);
   if (found != nullptr) return found;
   std::string tried;
-  for (const std::string& path : candidates(bundle_dir)) {
+  for (const std::string& path : candidates()) {
     std::string problem;
     found = open_library(path, &problem);
     if (found != nullptr) return found;

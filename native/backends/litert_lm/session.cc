@@ -106,8 +106,9 @@ int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_err
     ready();
     try {
       feed(spellings, first);
+      throw_if_cancelled();
     } catch (...) {
-      // A cancel between two parts leaves it alive, with some of them.
+      // A cancel behind a part leaves it alive, with some of them.
       ahead_ = true;
       if (!*cancelled_) runtime_.reset();
       throw;
