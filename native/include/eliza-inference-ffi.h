@@ -4,7 +4,7 @@
  * generation on that context. Which runtime answers a stream (llama.cpp, LiteRT-LM, MLX) is decided at each
  * eliza_inference_llm_stream_open, from the bundle, the build, the host and the environment variable
  * ELIZA_LLM_BACKEND; eliza_inference_llm_backend_report tells which one it is, and why. Tokens are pulled:
- * nothing runs, and no callback is called, between two calls.
+ * no callback is called between two calls, and nothing runs, but that MLX and LiteRT-LM work some tokens ahead.
  *
  *   char* error = NULL;
  *   EliInferenceContext* context = eliza_inference_create("path/to/bundle", &error);
@@ -99,8 +99,9 @@ ELIZA_INFERENCE_API const char* eliza_inference_abi_version(void);
  * checks the host's CPU; models are loaded when first needed. NULL on failure. */
 ELIZA_INFERENCE_API EliInferenceContext* eliza_inference_create(const char* bundle_dir, char** out_error);
 
-/* Ends a context. Its open streams are cancelled and closed first: their handles become invalid, calls in flight (also
- * those that load a model, embed or score) return ELIZA_ERR_CANCELLED soon, and destroy returns when they have. */
+/* Ends a context. Its open streams are cancelled and closed first: their handles become invalid, calls in flight (on
+ * llama.cpp also those that load a model, embed or score) return ELIZA_ERR_CANCELLED soon, and destroy returns when
+ * they have. */
 ELIZA_INFERENCE_API void eliza_inference_destroy(EliInferenceContext* context);
 
 /* The status of the calling thread's last call that could fail: what it returned, or, where it returned NULL, the

@@ -121,7 +121,7 @@ def test_a_hidden_library_is_an_error_that_names_every_place(both, monkeypatch):
     monkeypatch.delenv("ELIZA_LITERT_LM_LIBRARY")
     message = _error(both)
     name = "liblitert-lm.so" if os.uname().sysname == "Linux" else "liblitert-lm.dylib"
-    for place in (f"{abi.library_path().parent}/{name}", f"; {name}: "):
+    for place in (f"{abi.library_path().parent}/{name}", f"{both}/lib/{name}", f"; {name}: "):
         assert place in message
     assert "ELIZA_LITERT_LM_LIBRARY names the file" in message
 
@@ -133,20 +133,17 @@ def test_a_library_that_the_variable_names_is_the_only_one(both, monkeypatch):
     message = _error(both)
     assert "/nowhere/liblitert-lm.so: " in message
     assert f"{abi.library_path().parent}/" not in message
+    assert str(both / "lib") not in message
 
 
 @isolated
-def test_no_code_comes_from_a_bundle(both, monkeypatch):
-    """It is data, and may be a stranger's."""
+def test_a_bundle_may_bring_the_library(both, monkeypatch):
     library = Path(os.environ["ELIZA_LITERT_LM_LIBRARY"])
-    for folder in (both, both / "lib", both / "text"):
-        folder.mkdir(exist_ok=True)
-        (folder / library.name).symlink_to(library.resolve())
+    (both / "lib").mkdir()
+    (both / "lib" / library.name).symlink_to(library.resolve())
     monkeypatch.delenv("ELIZA_LITERT_LM_LIBRARY")
     monkeypatch.setenv("ELIZA_LLM_BACKEND", "litert-lm")
-    message = _error(both)
-    assert "litert-lm is not available: LiteRT-LM's library was looked for in vain" in message
-    assert f"{both}/lib" not in message
+    assert _chosen(both) == "litert-lm"
 
 
 @isolated

@@ -45,12 +45,14 @@ std::string load_functions(void* handle, Api* api) {
   return missing;
 }
 
-// Where to look, in order. Android knows libraries by name: an app's may lie inside its package, and no path leads
-// there. Never in the bundle: that is data, which somebody else may have made.
-std::vector<std::string> candidates() {
+// Where to look, in order. What lies in a bundle is somebody else's, perhaps: it is taken where we brought none.
+std::vector<std::string> candidates(const char* bundle_dir) {
   if (const char* path = std::getenv("ELIZA_LITERT_LM_LIBRARY"); path != nullptr && *path != '\0') return {path};
   std::vector<std::string> paths;
-#if !defined(__ANDROID__)
+#if defined(__ANDROID__)
+  // Android knows libraries by name: an app's may lie inside its package, and no path leads there.
+  paths.emplace_back(kFileName);
+#else
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&find_library), &self) != 0 && self.dli_fname != nullptr) {
     const std::string own_path = self.dli_fname;
@@ -58,7 +60,10 @@ std::vector<std::string> candidates() {
     if (slash != std::string::npos) paths.push_back(own_path.substr(0, slash + 1) + kFileName);
   }
 #endif
+  if (bundle_dir != nullptr) paths.push_back(std::string(bundle_dir) + "/lib/" + kFileName);
+#if !defined(__ANDROID__)
   paths.emplace_back(kFileName);
+#endif
   return paths;
 }
 
@@ -86,13 +91,13 @@ const Library* open_library(const std::string& path, std::string* why) {
   return new Library(library);
 }
 
-const Library* find_library(std::string* why) {
+const Library* find_library(const char* bundle_dir, std::string* why) {
   static std::mutex& mutex = *new std::mutex;
   static const Library* found = nullptr;
   const std::lock_guard<std::mutex> lock(mutex);
   if (found != nullptr) return found;
   std::string tried;
-  for (const std::string& path : candidates()) {
+  for (const std::string& path : candidates(bundle_dir)) {
     std::string problem;
     found = open_library(path, &problem);
     if (found != nullptr) return found;

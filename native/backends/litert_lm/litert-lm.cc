@@ -42,7 +42,7 @@ Place find_place(const char* bundle_dir) {
   if (!artifact) throw Error(ELIZA_ERR_BUNDLE_INVALID, kNoModel);
   const ModelHeader model = read_model_header(artifact->path);
   std::string why;
-  const Library* const library = find_library(&why);
+  const Library* const library = find_library(bundle_dir, &why);
   if (library == nullptr) throw Error(ELIZA_ERR_NOT_IMPLEMENTED, why);
   const std::vector<Rung> rungs = host_ladder(library);
   if (!any_present(rungs)) throw Error(ELIZA_ERR_NOT_IMPLEMENTED, no_accelerator(rungs));
@@ -66,7 +66,7 @@ class Factory final : public LlmBackendFactory {
 
   bool available() const override {
     std::string why;
-    const Library* const library = find_library(&why);
+    const Library* const library = find_library(nullptr, &why);
     return library != nullptr && any_present(host_ladder(library));
   }
 
@@ -76,7 +76,7 @@ class Factory final : public LlmBackendFactory {
     if (!artifact) return false;
     const ModelHeader model = read_model_header(artifact->path);
     std::string why;
-    const Library* const library = find_library(&why);
+    const Library* const library = find_library(bundle_dir, &why);  // the bundle may bring it
     const std::vector<Rung> rungs = host_ladder(library);
     if (!any_present(rungs)) return true;  // it could, were there something to run on
     const Placement placement = place(model, rungs);
@@ -86,7 +86,7 @@ class Factory final : public LlmBackendFactory {
 
   int preference_rank() const override {
     std::string why;
-    for (const Rung& rung : host_ladder(find_library(&why))) {
+    for (const Rung& rung : host_ladder(find_library(nullptr, &why))) {
       if (rung.present) return accelerator_rank(rung.accelerator);
     }
     return accelerator_rank(Accelerator::kCpu);
@@ -109,7 +109,7 @@ class Factory final : public LlmBackendFactory {
     std::string problems;
     const auto add = [&](const std::string& problem) { problems += (problems.empty() ? "" : "; ") + problem; };
     std::string why;
-    const Library* const library = find_library(&why);
+    const Library* const library = find_library(bundle_dir, &why);
     if (!find_artifact(bundle_dir)) add(kNoModel);
     if (library == nullptr) add(why);
     const std::vector<Rung> rungs = host_ladder(library);
@@ -120,7 +120,7 @@ class Factory final : public LlmBackendFactory {
   std::string remark(const char* bundle_dir) const override {
     const std::optional<Artifact> artifact = find_artifact(bundle_dir);
     std::string why;
-    const Library* const library = find_library(&why);
+    const Library* const library = find_library(bundle_dir, &why);
     if (!artifact || library == nullptr) return {};
     return passed_over(read_model_header(artifact->path), host_ladder(library));
   }

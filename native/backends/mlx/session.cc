@@ -101,6 +101,7 @@ int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_err
       tokens_.resize(decoder_->cached());  // what was computed stays
       throw;
     }
+    throw_if_cancelled();  // a cancel of the last chunk
     counters_.prompt_tokens += static_cast<int64_t>(num_tokens);
     generation_ = 0;
     stream_.begin(max_tokens_);
@@ -115,8 +116,8 @@ int Session::next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out
     const Stopwatch stopwatch(&counters_.decode_ms);
     const int status = stream_.next(tokens_out, tokens_cap, num_tokens_out, text_out, text_cap, drafter_drafted_out,
                                     drafter_accepted_out);
-    counters_.generated_tokens += static_cast<int64_t>(*num_tokens_out);
     if (cancelled_) throw_cancelled_step(num_tokens_out, text_out);
+    counters_.generated_tokens += static_cast<int64_t>(*num_tokens_out);
     return status;
   });
 }
@@ -151,7 +152,11 @@ void Session::keep_first(size_t count) {
 }
 
 // The caller never saw tokens that wait for a larger buffer: for it, they are not in the context.
-void Session::drop_undelivered() { keep_first(tokens_.size() - stream_.waiting()); }
+// Also from the stream, or they would be taken away once more, and handed out, where what comes next fails.
+void Session::drop_undelivered() {
+  keep_first(tokens_.size() - stream_.waiting());
+  stream_.reset();
+}
 
 int Session::cancel() {
   cancelled_ = true;
