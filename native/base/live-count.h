@@ -8,7 +8,7 @@ namespace eliza {
 
 enum class Live { kContexts, kStreams, kModels };
 
-inline std::atomic<int> live_counts[3];
+inline std::atomic<int> live_counts[3] = {0, 0, 0};  // constants: without them, code would run at load
 
 inline int live_count(Live kind) { return live_counts[static_cast<int>(kind)]; }
 
