@@ -35,6 +35,11 @@ _THREADED = " ".join(
     ["//tests/bundle/...", "//tests/faults/...", "//tests/fuzz:sequence_test", "//tests/races:races_alphabet_test"]
     + [f"//tests/ffi:{name}_test" for name in ["concurrency", "dispatch", "error", "handle_table"]]
 )
+# llama.cpp, and what is above it.
+_LLAMA_CPP = (
+    "//tests/llama_cpp/... //tests/conformance:llama_cpp //tests/ffi/... //tests/support/... "
+    "//tests/races:races_llama_test //tests/races:restart_test"
+)
 _FUZZ_TARGETS = (
     "gguf safetensors litertlm tokenizer manifest selector slot utf8 sequence sequence_llama grammar".split()
 )
@@ -120,6 +125,7 @@ ROWS = {
     },
     **{f"fuzz {target}": Row(f".ci/fuzz ${{FUZZ_SECONDS:-300}} {target}", _fuzz) for target in _FUZZ_TARGETS},
     "asan+ubsan": Row(".ci/sanitized", lambda output: f"{_tests(output)}; in the fuzzers {_fuzz(output)}"),
+    "asan+ubsan llama.cpp": Row(f"{BAZEL} test --config=asan --config=ubsan {_LLAMA_CPP}", _tests),
     "tsan layers": Row(f"{BAZEL} test --config=tsan {_THREADED}", _tests),
     **{
         sanitizer: Row(f"{BAZEL} test --config={sanitizer} -- {_NATIVE}", _tests)
