@@ -1,5 +1,7 @@
-// The two sides that //bench:parity compares, in one process: llama.cpp's own bench loop, and the same work through the
-// C ABI of libelizainference, which has a copy of llama.cpp of its own from the same build.
+// The two sides that //bench:parity compares: llama.cpp's own bench loop, and the same work through the C ABI of
+// libelizainference, which has a copy of llama.cpp of its own from the same build. A side is set up when it is first
+// asked for: each in a process of its own, both have the same place in memory (3 % of a prefill have been seen to hang
+// on that).
 //
 //   parity-loops LIBRARY BUNDLE MODEL PROMPT_TOKENS DECODE_TOKENS
 //
@@ -9,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -98,7 +101,12 @@ class Abi {
     config.max_tokens = decode_tokens;
     stream_ = ELIZA_BENCH_FUNCTION(library, eliza_inference_llm_stream_open)(context_, &config, &error_);
     if (stream_ == nullptr) fail("open", error_);
+    destroy_ = ELIZA_BENCH_FUNCTION(library, eliza_inference_destroy);
   }
+
+  ~Abi() { destroy_(context_); }
+  Abi(const Abi&) = delete;
+  Abi& operator=(const Abi&) = delete;
 
   std::vector<int32_t> tokenize(const std::string& text) {
     int* tokens = nullptr;
@@ -133,10 +141,20 @@ class Abi {
   decltype(eliza_inference_llm_stream_reset)* reset_;
   decltype(eliza_inference_tokenize)* tokenize_;
   decltype(eliza_inference_free_tokens)* free_tokens_;
+  decltype(eliza_inference_destroy)* destroy_;
   EliInferenceContext* context_ = nullptr;
   EliLlmStream* stream_ = nullptr;
   char* error_ = nullptr;
 };
+
+// A text that goes on and on, so that the model does too.
+std::vector<int32_t> make_prompt(Abi&& abi, size_t tokens) {
+  std::string text;
+  while (abi.tokenize(text).size() < tokens) text += "And then the next day came, and the story went on. ";
+  std::vector<int32_t> prompt = abi.tokenize(text);
+  prompt.resize(tokens);
+  return prompt;
+}
 
 }  // namespace
 
@@ -149,18 +167,14 @@ int main(int argc, char** argv) {
   const int context_size = static_cast<int>(prompt_tokens) + decode_tokens;
 
   const eliza::bench::Library library(argv[1]);
-  Abi abi(library, argv[2], context_size, decode_tokens);
-  Bare bare(argv[3], std::atoi(threads), context_size);
-
-  // A text that goes on and on, so that the model does too.
-  std::string text;
-  while (abi.tokenize(text).size() < prompt_tokens) text += "And then the next day came, and the story went on. ";
-  std::vector<int32_t> prompt = abi.tokenize(text);
-  prompt.resize(prompt_tokens);
-
+  const std::vector<int32_t> prompt = make_prompt(Abi(library, argv[2], context_size, decode_tokens), prompt_tokens);
+  std::optional<Abi> abi;
+  std::optional<Bare> bare;
   for (std::string side; std::getline(std::cin, side);) {
     if (side != "bare" && side != "abi") fail("no such side", side.c_str());
-    const Round round = side == "bare" ? bare.run(prompt, decode_tokens) : abi.run(prompt);
+    if (side == "bare" && !bare) bare.emplace(argv[3], std::atoi(threads), context_size);
+    if (side == "abi" && !abi) abi.emplace(library, argv[2], context_size, decode_tokens);
+    const Round round = side == "bare" ? bare->run(prompt, decode_tokens) : abi->run(prompt);
     std::cout << round.prefill << ' ' << round.decode << ' ' << round.decoded << std::endl;
   }
   return 0;

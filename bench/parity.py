@@ -26,7 +26,7 @@ SETTLE_S = 0.5
 
 
 class Native:
-    """The two C++ sides: a process of parity-loops."""
+    """One of the two C++ sides, "bare" or "abi": a process of parity-loops."""
 
     def __init__(self, library: str, bundle: str, model: str, threads: int) -> None:
         self._process = subprocess.Popen(
@@ -94,10 +94,11 @@ class Python:
 
 def measure(result: report.Report, library: str, bundle: str, model: str, threads: int, rounds: int) -> None:
     """Adds the figures for one number of threads."""
-    native, python = Native(library, bundle, model, threads), Python(bundle, threads)
+    bare, abi = (Native(library, bundle, model, threads) for _ in range(2))
+    python = Python(bundle, threads)
     sides = {
-        "bare": lambda: native.run("bare"),
-        "abi": lambda: native.run("abi"),
+        "bare": lambda: bare.run("bare"),
+        "abi": lambda: abi.run("abi"),
         "python": python.run,
     }
     speeds: dict[str, list[tuple[float, float]]] = {side: [] for side in sides}
@@ -108,15 +109,15 @@ def measure(result: report.Report, library: str, bundle: str, model: str, thread
         for name in names[i % 3 :] + names[: i % 3]:
             time.sleep(SETTLE_S)
             speeds[name].append(sides[name]())
-    native.close()
-    python.close()
+    for side in (bare, abi, python):
+        side.close()
 
     suffix = f"{threads} thread" + ("s" if threads > 1 else "")
     for phase, work in enumerate((f"prefill {PROMPT_TOKENS}", f"decode {DECODE_TOKENS}")):
-        bare = [speed[phase] for speed in speeds["bare"]]
-        result.higher(f"{work}, {suffix}, llama.cpp", statistics.median(bare), "tokens/s")
+        base = [speed[phase] for speed in speeds["bare"]]
+        result.higher(f"{work}, {suffix}, llama.cpp", statistics.median(base), "tokens/s")
         for side, label, limit in (("abi", "C ABI", 0.98), ("python", "Python", 0.95)):
-            ratios = [speed[phase] / base for speed, base in zip(speeds[side], bare, strict=True)]
+            ratios = [speed[phase] / one for speed, one in zip(speeds[side], base, strict=True)]
             result.higher(f"{work}, {suffix}, {label}", statistics.median(ratios), "× llama.cpp", limit)
 
 
