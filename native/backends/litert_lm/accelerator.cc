@@ -116,15 +116,16 @@ Rung cpu_rung() {
   return rung;
 }
 
+bool is_for_another_soc(const ModelHeader& model, const Rung& rung) {
+  return rung.accelerator == Accelerator::kNpu && !model.soc.empty() && !same_soc(model.soc, rung.soc);
+}
+
 // Why the model cannot run there; empty where it can.
 std::string misfit(const ModelHeader& model, const Rung& rung) {
   if (!rung.present) return rung.why;
   const std::string name = accelerator_name(rung.accelerator);
   if (!model.runs_on(name)) return "the model is not made for the " + name;
-  const bool for_another_soc = rung.accelerator == Accelerator::kNpu && !model.soc.empty();
-  if (for_another_soc && !same_soc(model.soc, rung.soc)) {
-    return "the model is compiled for another SoC than " + rung.soc;
-  }
+  if (is_for_another_soc(model, rung)) return "the model is compiled for another SoC than " + rung.soc;
   return {};
 }
 
@@ -223,7 +224,7 @@ Placement place(const ModelHeader& model, const std::vector<Rung>& rungs) {
     if (!rung.present) continue;
     present += (present.empty() ? "" : ", ") + rung.device;
     if (!model.runs_on(accelerator_name(rung.accelerator))) continue;
-    if (rung.accelerator == Accelerator::kNpu && !model.soc.empty() && !same_soc(model.soc, rung.soc)) {
+    if (is_for_another_soc(model, rung)) {
       present += ", for another SoC than the model's " + shown(model.soc);
       continue;
     }

@@ -45,25 +45,27 @@ std::string load_functions(void* handle, Api* api) {
   return missing;
 }
 
+// The library that came with ours; empty where we do not know where we are.
+std::string own_library() {
+#if defined(__ANDROID__)
+  return kFileName;  // by its name: an app's libraries may lie inside its package, and no path leads there
+#else
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<const void*>(&find_library), &self) == 0 || self.dli_fname == nullptr) return {};
+  const std::string own_path = self.dli_fname;
+  const size_t slash = own_path.rfind('/');
+  return slash == std::string::npos ? std::string() : own_path.substr(0, slash + 1) + kFileName;
+#endif
+}
+
 // Where to look, in order. What lies in a bundle is somebody else's, perhaps: it is taken where we brought none.
 std::vector<std::string> candidates(const char* bundle_dir) {
   if (const char* path = std::getenv("ELIZA_LITERT_LM_LIBRARY"); path != nullptr && *path != '\0') return {path};
+  const std::string own = own_library();
   std::vector<std::string> paths;
-#if defined(__ANDROID__)
-  // Android knows libraries by name: an app's may lie inside its package, and no path leads there.
-  paths.emplace_back(kFileName);
-#else
-  Dl_info self{};
-  if (dladdr(reinterpret_cast<const void*>(&find_library), &self) != 0 && self.dli_fname != nullptr) {
-    const std::string own_path = self.dli_fname;
-    const size_t slash = own_path.rfind('/');
-    if (slash != std::string::npos) paths.push_back(own_path.substr(0, slash + 1) + kFileName);
-  }
-#endif
+  if (!own.empty()) paths.push_back(own);
   if (bundle_dir != nullptr) paths.push_back(std::string(bundle_dir) + "/lib/" + kFileName);
-#if !defined(__ANDROID__)
-  paths.emplace_back(kFileName);
-#endif
+  if (own != kFileName) paths.emplace_back(kFileName);
   return paths;
 }
 
