@@ -133,8 +133,9 @@ Exchange undisturbed(EliInferenceContext* context) {
   return exchange;
 }
 
-// What a cancel met, by round.
+// What a cancel met, by round. Odd rounds aim at the prefill, even ones at the tokens after it.
 struct Cancels {
+  Counter prefilled;                 // rounds whose prefill has ended
   Counter asked;                     // rounds in which the cancel has returned
   Counter ready;                     // rounds after which the stream was found to be as new
   std::atomic<unsigned> usual{100};  // microseconds that a prefill and some tokens take when nobody cancels
@@ -148,6 +149,7 @@ void be_cancelled(EliLlmStream* stream, const Exchange& exchange, int rounds, Ca
   for (int round = 1; round <= rounds; ++round) {
     std::string text;
     int status = prefill(stream, exchange.prompt);
+    cancels->prefilled.set(round);
     int& met = status < 0 ? cancels->in_prefill : cancels->in_next;
     while (status >= 0) status = next(stream, &text);
     require(status == ELIZA_ERR_CANCELLED, "nothing fails but by the cancel");
@@ -160,7 +162,7 @@ void be_cancelled(EliLlmStream* stream, const Exchange& exchange, int rounds, Ca
     const std::string again = answer(stream, exchange.prompt);
     const auto took = std::chrono::steady_clock::now() - start;
     const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
-    cancels->usual = static_cast<unsigned>(std::clamp<int64_t>(microseconds, 50, 10'000));
+    cancels->usual = static_cast<unsigned>(std::max<int64_t>(microseconds, 1));
     require(again == exchange.answer, "the text after a cancel and a reset");
     require(eliza_inference_llm_stream_reset(stream) == ELIZA_OK, "a reset");
     cancels->ready.set(round);
@@ -173,7 +175,10 @@ void cancel(EliInferenceContext* context, const Exchange& exchange, int rounds, 
   std::mt19937 random(1);
   for (int round = 1; round <= rounds; ++round) {
     cancels->ready.wait_for(round - 1);
-    wait_a_little(random, 2 * cancels->usual);
+    // However slow the machine is: a wait from the round's start alone would never reach the tokens where prefills
+    // are long.
+    if (round % 2 == 0) cancels->prefilled.wait_for(round);
+    wait_a_little(random, cancels->usual);
     require(eliza_inference_llm_stream_cancel(stream) == ELIZA_OK, "a cancel");
     cancels->asked.set(round);
   }
