@@ -59,6 +59,16 @@ class Input {
   size_t size_;
 };
 
+// A new directory, which whoever runs the target removes. $FUZZ_FOLDER is for .ci/fuzz: Bazel, which runs the fuzzers
+// there, would take a TEST_TMPDIR for the place of all it has built, and build it anew.
+inline std::string make_folder() {
+  const char* parent = std::getenv("FUZZ_FOLDER");
+  if (parent == nullptr) parent = std::getenv("TEST_TMPDIR");
+  std::string folder = std::string(parent == nullptr ? "/tmp" : parent) + "/fuzz-XXXXXX";
+  require(mkdtemp(folder.data()) != nullptr, "a directory can be made");
+  return folder;
+}
+
 // The bytes as a regular file without a name.
 class MemoryFile {
  public:

@@ -186,18 +186,10 @@ void call(World& world, Input& input) {
   }
 }
 
-std::string make_folder() {
-  std::string folder = "/tmp/eliza-fuzz-XXXXXX";
-  const char* const base = std::getenv("TEST_TMPDIR");
-  if (base != nullptr) folder = std::string(base) + "/fuzz-XXXXXX";
-  require(mkdtemp(folder.data()) != nullptr, "a folder for slots");
-  return folder;
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::string folder = make_folder();
+  static const std::string folder = eliza::fuzz::make_folder();
   Input input(data, size);
   World world;
   world.folder = folder;

@@ -1,7 +1,6 @@
 // A tokenizer.json: ids that are the vocabulary's and give a text, or an error that names the file.
 #include <unistd.h>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -14,10 +13,7 @@ namespace {
 // A directory that holds a tokenizer.json, for as long as it lives.
 class Directory {
  public:
-  explicit Directory(const std::string& tokenizer) {
-    const char* const parent = std::getenv("TEST_TMPDIR");
-    path_ = std::string(parent != nullptr ? parent : "/tmp") + "/tokenizerXXXXXX";
-    eliza::fuzz::require(::mkdtemp(path_.data()) != nullptr, "a directory can be made");
+  explicit Directory(const std::string& tokenizer) : path_(eliza::fuzz::make_folder()) {
     eliza::fuzz::require(::symlink(tokenizer.c_str(), file().c_str()) == 0, "a link can be made");
   }
   ~Directory() {
