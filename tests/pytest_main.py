@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 
@@ -29,6 +30,18 @@ class _Ran:
             self.count += 1
 
 
+def _tell_where_it_dies() -> None:
+    """Where each thread is at a crash, and shortly before Bazel ends a test that takes too long.
+
+    In the place of pytest's own plugin, which forgets the latter when a test fails.
+    """
+    # Not pytest's stderr, which is kept until a test has ended.
+    stderr = os.dup(sys.stderr.fileno())
+    faulthandler.enable(stderr)
+    if limit_s := os.environ.get("TEST_TIMEOUT"):
+        faulthandler.dump_traceback_later(0.95 * float(limit_s), file=stderr)
+
+
 def _configure_hypothesis() -> None:
     """The same examples on every run: a test that fails now and then would be worth less than none."""
     try:
@@ -47,6 +60,7 @@ def main(arguments: list[str]) -> int:
     options = [
         "-ra",
         "-pno:cacheprovider",
+        "-pno:faulthandler",
         "--strict-markers",
         "--import-mode=importlib",
         "-Werror::pytest.PytestWarning",
@@ -63,6 +77,7 @@ def main(arguments: list[str]) -> int:
         options += ["-k", chosen]
 
     _configure_hypothesis()
+    _tell_where_it_dies()
     ran = _Ran()
     code = int(pytest.main(options + arguments, plugins=[ran]))
     if chosen and code == pytest.ExitCode.NO_TESTS_COLLECTED:

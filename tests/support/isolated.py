@@ -10,6 +10,7 @@ sets (environment variables, limits) ends with it.
 
 from __future__ import annotations
 
+import faulthandler
 import functools
 import os
 import signal
@@ -20,8 +21,8 @@ from typing import NoReturn
 
 import pytest
 
-# Far beyond what a test takes, and within the timeout of a medium one.
-_LIMIT_S = 120
+# Far beyond what a test takes, and within the timeout of a small one.
+_LIMIT_S = 240
 _DONE = b"done"
 
 
@@ -64,6 +65,7 @@ def _be_the_child(body: Callable[[], None], pipe: int, output: int) -> NoReturn:
     os.dup2(output, 1)
     os.dup2(output, 2)
     signal.alarm(_LIMIT_S)
+    faulthandler.register(signal.SIGALRM, file=2, chain=True)  # says where it hangs, and ends
     try:
         body()
         said = _DONE

@@ -4,13 +4,17 @@ import ctypes
 import os
 import re
 import signal
+import sys
+import threading
 
 import pytest
 
-from tests.support import abi, models
+from tests.support import abi, memory, models
+from tests.support import isolated as isolated_module
 from tests.support.guarded import guarded
 from tests.support.isolated import isolated
 from tests.support.runfile import runfile
+from tests.support.waiting import eventually, threads_of, until_idle
 
 
 def _fails(body) -> str:
@@ -36,6 +40,16 @@ def test_isolated_reports_a_signal():
     assert "SEGV" in _fails(lambda: os.kill(os.getpid(), signal.SIGSEGV))  # or ASan's report of it
 
 
+def test_isolated_says_where_a_body_hangs(monkeypatch):
+    monkeypatch.setattr(isolated_module, "_LIMIT_S", 1)
+
+    def hangs_here():
+        threading.Event().wait()
+
+    said = _fails(hangs_here)
+    assert "hung for 1 s" in said and "hangs_here" in said
+
+
 def test_isolated_reports_an_exit():
     assert "exit(3)" in _fails(lambda: os._exit(3))
     assert "SystemExit" in _fails(lambda: exit(0))
@@ -45,6 +59,51 @@ def test_isolated_reports_an_exit():
 def test_isolated_reports_output(descriptor):
     with pytest.raises(AssertionError, match="stdout or stderr"):
         isolated(lambda: os.write(descriptor, b"x"))()
+
+
+def test_eventually():
+    answers = iter([False, False, True])
+    assert eventually(lambda: next(answers))
+    assert not eventually(lambda: False, limit_s=0.05)
+
+
+def test_until_idle_waits_for_threads_that_compute():
+    computing, stop, stopped = threading.Event(), threading.Event(), threading.Event()
+
+    def compute() -> None:
+        while not stop.is_set():
+            sum(range(1000))
+            computing.set()
+        stopped.wait()  # asleep, and no less there
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    computing.wait()
+    with pytest.raises(AssertionError, match="go on computing"):
+        until_idle(limit_s=1)
+    stop.set()
+    until_idle()
+    assert thread.is_alive()
+    stopped.set()
+    thread.join()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_threads_are_counted():
+    before, stop = threads_of(), threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    assert threads_of() == threads_of(os.getpid()) == before + 1
+    stop.set()
+    thread.join()
+    assert eventually(lambda: threads_of() == before)
+
+
+@pytest.mark.skipif(not memory.MEASURABLE, reason="reads /proc")
+def test_memory_that_is_lost_each_time_is_seen():
+    lost = []
+    assert min(memory.growths(lambda: lost.append(os.urandom(1 << 17)), 20, flat=1 << 20, warm_up=1)) >= 1 << 20
+    assert memory.growths(lambda: os.urandom(1 << 17), 20, flat=1 << 20, warm_up=1)[-1] < 1 << 20
 
 
 def test_guarded_memory_ends_where_it_says():
