@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
+import traceback
+from typing import NoReturn
 
 import pytest
 
@@ -17,6 +20,17 @@ def _generate() -> str:
         return stream.generate()
 
 
+def _generate_and_exit(times: int) -> NoReturn:
+    """Ends this process, which is not pytest's, whatever happens."""
+    try:
+        texts = [_generate() for _ in range(times)]
+        print(texts, file=sys.stderr, flush=True)
+        os._exit(0 if texts == [models.alphabet("abc", 8)] * times else 1)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_a_child_with_contexts_of_its_own(monkeypatch, threads):
     monkeypatch.setenv("ELIZA_THREADS", threads)
@@ -26,8 +40,7 @@ def test_a_child_with_contexts_of_its_own(monkeypatch, threads):
         first = stream.next(tokens_cap=1).text
         child = os.fork()
         if child == 0:
-            # Not pytest's: whatever happens, this process ends here.
-            os._exit(0 if _generate() == expected and _generate() == expected else 1)
+            _generate_and_exit(times=2)
         assert first + stream.generate() == expected
         _, status = os.waitpid(child, 0)
         assert os.waitstatus_to_exitcode(status) == 0
@@ -41,7 +54,7 @@ def test_children_of_children():
     if child == 0:
         grandchild = os.fork()
         if grandchild == 0:
-            os._exit(0 if _generate() == models.alphabet("abc", 8) else 1)
+            _generate_and_exit(times=1)
         _, status = os.waitpid(grandchild, 0)
         os._exit(os.waitstatus_to_exitcode(status))
     _, status = os.waitpid(child, 0)

@@ -45,11 +45,11 @@ def test_the_answer_is_the_models(met):
 
 
 def test_every_cancel_met_a_call(met):
-    assert met["in_prefill"] + met["in_next"] == CANCELS
+    assert met["in_prefill"] + met["in_next"] == met["cancels"] >= CANCELS
     assert met["in_prefill"] > 0
     assert met["in_next"] > 0
 
 
 def test_some_closes_met_a_call(met):
-    assert met["closes"] == CLOSES
+    assert met["closes"] >= CLOSES
     assert met["closes_in_a_call"] > 0
