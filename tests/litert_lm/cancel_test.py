@@ -6,11 +6,11 @@ import itertools
 import json
 import random
 import threading
-import time
 
 import pytest
 
 from tests.support import abi
+from tests.support.waiting import until_idle
 
 PROMPT = "hello world the quick brown"
 
@@ -81,7 +81,7 @@ def test_a_cancel_while_the_queue_is_full(context):
     with context.open() as stream:
         stream.prefill(context.tokenize(PROMPT))
         stream.next(tokens_cap=1)
-        time.sleep(0.2)
+        until_idle()
         stream.cancel()
         with pytest.raises(abi.Error):
             stream.next()

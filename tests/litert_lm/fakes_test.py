@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 from tests.support import abi, models
 from tests.support.isolated import isolated
 from tests.support.runfile import runfile
+from tests.support.waiting import eventually, until_idle
 
 (
     GOOD,
@@ -37,11 +36,17 @@ def _path(name: str) -> str:
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch) -> None:
-    """The good fake, on its CPU, with as little patience as can be had."""
+    """The good fake, on its CPU."""
     monkeypatch.setenv("ELIZA_LITERT_LM_LIBRARY", _path("fake"))
     monkeypatch.setenv("ELIZA_LITERT_ACCELERATOR", "cpu")
     monkeypatch.setenv("ELIZA_LLM_BACKEND", "litert-lm")
-    monkeypatch.setenv("ELIZA_LITERT_TIMEOUT", "1")
+    monkeypatch.delenv("ELIZA_LITERT_TIMEOUT", raising=False)
+
+
+@pytest.fixture
+def impatient(monkeypatch) -> None:
+    """What a test waits for in vain, and more than anything takes that comes."""
+    monkeypatch.setenv("ELIZA_LITERT_TIMEOUT", "2")
 
 
 @pytest.fixture
@@ -71,15 +76,11 @@ class Fake:
 
     def wait_until_stuck(self, calls: int = 1) -> None:
         """Until so many calls are."""
-        while self._library.fake_stuck() != calls:
-            time.sleep(0.001)
+        assert eventually(lambda: self._library.fake_stuck() == calls)
 
     def sessions_after_a_while(self, expected: int) -> int:
         """How many sessions live, once it is the number that is expected, or after a long wait."""
-        for _ in range(500):
-            if self._library.fake_sessions() == expected:
-                break
-            time.sleep(0.01)
+        eventually(lambda: self._library.fake_sessions() == expected)
         return self._library.fake_sessions()
 
 
@@ -131,14 +132,14 @@ def test_the_fake_works_when_it_is_good(bundle):
 
 @pytest.mark.parametrize("call", ["next", "prefill", "reset", "reset_keep", "cancel", "close"])
 @isolated
-def test_a_callback_that_never_comes(bundle, call):
+def test_a_callback_that_never_comes(bundle, impatient, call):
     """A session of the library that is dead does not say so: it just never calls back."""
     fake = Fake()
     with abi.Context(bundle) as context:
         stream = context.open()
         stream.prefill(context.tokenize("abc"))
         fake.behave(SILENT_DECODE)
-        with pytest.raises(abi.Error, match=r"LiteRT-LM has not given a token within 1 s; .*ELIZA_LITERT_TIMEOUT"):
+        with pytest.raises(abi.Error, match=r"LiteRT-LM has not given a token within 2 s; .*ELIZA_LITERT_TIMEOUT"):
             stream.next()
         fake.behave(GOOD)
         if call == "next":
@@ -159,12 +160,12 @@ def test_a_callback_that_never_comes(bundle, call):
 
 
 @isolated
-def test_a_prefill_that_does_not_come_back(bundle):
+def test_a_prefill_that_does_not_come_back(bundle, impatient):
     fake = Fake()
     with abi.Context(bundle) as context:
         with context.open() as stream:
             fake.behave(STUCK_PREFILL)
-            with pytest.raises(abi.Error, match="LiteRT-LM has not prefilled the prompt within 1 s"):
+            with pytest.raises(abi.Error, match="LiteRT-LM has not prefilled the prompt within 2 s"):
                 stream.prefill(context.tokenize("abc"))
             with context.open() as other, pytest.raises(abi.Error, match="LiteRT-LM is busy with another stream"):
                 other.prefill(context.tokenize("abc"))
@@ -178,7 +179,7 @@ def test_a_prefill_that_does_not_come_back(bundle):
 
 
 @isolated
-def test_a_model_that_does_not_come_up(bundle):
+def test_a_model_that_does_not_come_up(bundle, impatient):
     fake = Fake()
     fake.behave(STUCK_ENGINE)
     assert "LiteRT-LM has not loaded the model file" in _error(bundle)
@@ -201,16 +202,13 @@ def test_a_client_that_does_not_pull_holds_the_library_back(bundle):
     fake.behave(ENDLESS_DECODE)
     with abi.Context(bundle) as context, context.open() as stream:
         stream.prefill(context.tokenize("abc"))
-        pulled = len(stream.next(tokens_cap=1).tokens)
-        time.sleep(0.3)
-        assert fake.pushed - pulled <= 34
-        for _ in range(100):
-            pulled += len(stream.next(tokens_cap=1).tokens)
-        time.sleep(0.3)
-        assert fake.pushed - pulled <= 34
-    pushed = fake.pushed
-    time.sleep(0.1)
-    assert fake.pushed == pushed, "it goes on after close"
+        pulled = 0
+        for more in (1, 100):
+            for _ in range(more):
+                pulled += len(stream.next(tokens_cap=1).tokens)
+            until_idle()
+            assert 32 <= fake.pushed - pulled <= 34
+    # Its session ends when it has pushed the last: it does not go on after the close.
     assert fake.sessions_after_a_while(0) == 0
 
 
@@ -225,13 +223,13 @@ def test_a_stream_that_is_held_back_lets_another_one_work(bundle):
 
 
 @isolated
-def test_a_stream_that_never_ends_makes_another_one_busy(bundle):
+def test_a_stream_that_never_ends_makes_another_one_busy(bundle, impatient):
     fake = Fake()
     fake.behave(ENDLESS_DECODE)
     with abi.Context(bundle) as context, context.open() as endless, context.open() as other:
         endless.prefill(context.tokenize("abc"))
         endless.next()
-        with pytest.raises(abi.Error, match="busy with another stream of this model, and has been for 1 s"):
+        with pytest.raises(abi.Error, match="busy with another stream of this model, and has been for 2 s"):
             other.prefill(context.tokenize("abc"))
         endless.cancel()
         fake.behave(GOOD)
@@ -244,13 +242,20 @@ def test_a_cancel_ends_a_wait_for_another_stream(bundle, monkeypatch):
     monkeypatch.setenv("ELIZA_LITERT_TIMEOUT", "3600")
     fake = Fake()
     fake.behave(ENDLESS_DECODE)
-    with abi.Context(bundle) as context, context.open() as endless, context.open() as other:
+    with (
+        abi.Context(bundle) as context,
+        context.open() as endless,
+        context.open() as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
         endless.prefill(context.tokenize("abc"))
         endless.next()
-        threading.Timer(0.1, other.cancel).start()
-        with pytest.raises(abi.Error) as caught:
-            other.prefill(context.tokenize("abc"))
-        assert caught.value.status == abi.CANCELLED
+        prefill = pool.submit(other.prefill, context.tokenize("abc"))
+        # The first is held back, unless another one waits.
+        assert eventually(lambda: fake.pushed > 100)
+        assert not prefill.done()
+        other.cancel()
+        assert prefill.exception().status == abi.CANCELLED
         endless.cancel()
 
 
@@ -273,7 +278,7 @@ def test_a_cancel_takes_effect_behind_a_part_of_the_prompt(bundle, monkeypatch, 
 
 
 @isolated
-def test_after_a_cancel_in_a_call_that_hangs_another_stream_opens_or_is_told_that_it_is_busy(bundle):
+def test_after_a_cancel_in_a_call_that_hangs_another_stream_opens_or_is_told_that_it_is_busy(bundle, impatient):
     """The call is given up after the limit, and never keeps the close for longer."""
     fake = Fake()
     with abi.Context(bundle) as context, ThreadPoolExecutor(1) as pool:

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import json
-import os
 import threading
 from pathlib import Path
 
 import pytest
 
-from tests.support import abi
+from tests.support import abi, memory
 from tests.support.isolated import isolated
 
 PROMPT = "hello world the quick brown"
-
-
-def _resident() -> int:
-    """Bytes of memory that this process has, after giving back what it can."""
-    gc.collect()
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "malloc_trim"):
-        libc.malloc_trim(0)
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _cycle(bundle: Path, context: abi.Context | None = None) -> None:
@@ -36,18 +25,14 @@ def _cycle(bundle: Path, context: abi.Context | None = None) -> None:
         stream.generate()
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
+@pytest.mark.skipif(not memory.MEASURABLE, reason="reads /proc")
 @pytest.mark.parametrize("keep_context", [False, True], ids=["loading the model each time", "sharing it"])
 @isolated
 def test_200_cycles_keep_no_memory(bundle, keep_context):
     context = abi.Context(bundle) if keep_context else None
-    for _ in range(50):
-        _cycle(bundle, context)
-    before = _resident()
-    for _ in range(200):
-        _cycle(bundle, context)
     # A leaked engine would be 200 times some megabytes, a leaked session of the library 200 KV caches of 128 KB.
-    assert _resident() - before < 8 << 20
+    batches = memory.growths(lambda: _cycle(bundle, context), 200, flat=8 << 20, warm_up=50)
+    assert batches[-1] < 8 << 20, batches
 
 
 @isolated
@@ -67,16 +52,20 @@ def test_closing_while_another_thread_is_inside(bundle):
             stream = context.open()
             stream.prefill(context.tokenize(PROMPT))
             errors = []
+            inside = threading.Event()
 
-            def pull(stream=stream, errors=errors):
+            def pull(stream=stream, errors=errors, inside=inside):
                 try:
                     while not stream.next(tokens_cap=1).ended:
-                        pass
+                        inside.set()
                 except abi.Error as error:
                     errors.append(error.status)
+                finally:
+                    inside.set()
 
             puller = threading.Thread(target=pull)
             puller.start()
+            inside.wait()
             stream.library.llm_stream_close(stream.handle)
             puller.join()
             assert errors in ([], [abi.CANCELLED], [abi.INVALID_ARG])

@@ -81,7 +81,7 @@ class Session:
 
         callback = _CALLBACK(on_chunk)
         assert self._runtime.session_run_decode_async(self._handle, callback, None) == 0
-        assert ended.wait(60)
+        assert ended.wait(240)
         assert error[0] in (None, b"Max number of tokens reached.")
         return chunks
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 
 import pytest
 
 from tests.litert_lm.runtime import Runtime
 from tests.support import abi
 from tests.support.runfile import runfile
+from tests.support.waiting import until_idle
 
 PROMPTS = [
     "hello world the quick brown",
@@ -420,7 +420,7 @@ def test_a_stream_goes_on_while_another_is_held_back(context, reference):
         stream.generate()
         held.prefill(context.tokenize(PROMPTS[1]))
         text = held.next(tokens_cap=1).text
-        time.sleep(0.2)  # until it has filled its queue
+        until_idle()  # it has filled its queue
         assert stream.reset_keep(4) == 4
         stream.prefill(tail)
         stream.generate()
