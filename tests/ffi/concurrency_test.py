@@ -9,9 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.support import abi
-
-# Nothing here takes long; what waits longer than this waits for ever.
-LIMIT_S = 60
+from tests.support.waiting import LIMIT_S, until_idle
 
 
 @contextmanager
@@ -122,6 +120,7 @@ def test_statistics_wait_for_their_turn_where_it_does_not(fake, context):
     with context.open() as stream, in_background(status_of, stream.next) as status:
         assert script.entered.wait(LIMIT_S)
         with in_background(fake.library.call_for_string, "llm_stream_stats", stream.handle) as stats:
+            until_idle()
             assert not stats.done()
             stream.cancel()
             assert '"backend":"fake"' in stats.result(LIMIT_S)

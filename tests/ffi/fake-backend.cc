@@ -1,7 +1,10 @@
 #include "tests/ffi/fake-backend.h"
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -19,6 +22,21 @@ FakeHooks hooks = {};
 thread_local FakeThrow pending_throw = FAKE_THROW_NOTHING;
 std::atomic<int> last_session{0};
 std::atomic<int> live_sessions{0};
+
+struct Gate {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool closed = false;
+  int waiting = 0;
+} gate;
+
+void wait_while_paused() {
+  std::unique_lock<std::mutex> lock(gate.mutex);
+  ++gate.waiting;
+  // With an end: where this thread has a lock that the one which would end the pause waits for, the test should fail.
+  gate.changed.wait_for(lock, std::chrono::minutes(1), [] { return !gate.closed; });
+  --gate.waiting;
+}
 
 void throw_what_is_pending() {
   switch (std::exchange(pending_throw, FAKE_THROW_NOTHING)) {
@@ -54,12 +72,14 @@ class FakeSession final : public LlmBackendSession {
   }
 
   int prefill(const int32_t* token_ids, size_t num_tokens, char** out_error) override {
+    wait_while_paused();
     generated_ = 0;
     return ask(hooks.prefill, ELIZA_OK, id_, token_ids, num_tokens, out_error);
   }
 
   int next(int32_t* tokens_out, size_t tokens_cap, size_t* num_tokens_out, char* text_out, size_t text_cap,
            int32_t* drafter_drafted_out, int32_t* drafter_accepted_out, char** out_error) override {
+    wait_while_paused();
     if (hooks.next != nullptr) {
       return ask(hooks.next, ELIZA_OK, id_, tokens_out, tokens_cap, num_tokens_out, text_out, text_cap,
                  drafter_drafted_out, drafter_accepted_out, out_error);
@@ -144,6 +164,7 @@ class FakeFactory final : public LlmBackendFactory {
 
   LlmBackendSession* open(EliInferenceContext* context, const eliza_llm_stream_config_t* config,
                           char** out_error) override {
+    wait_while_paused();
     const bool opens = ask(hooks.open, 1, context, config, out_error) != 0;
     return opens ? new FakeSession(config->max_tokens) : nullptr;
   }
@@ -161,6 +182,17 @@ void eliza_test_throw(FakeThrow what) { pending_throw = what; }
 
 void eliza_test_set_error(char** out_error, int status, const char* message) {
   eliza::set_error(out_error, status, message);
+}
+
+void eliza_test_pause(int on) {
+  const std::lock_guard<std::mutex> lock(gate.mutex);
+  gate.closed = on != 0;
+  gate.changed.notify_all();
+}
+
+int eliza_test_paused(void) {
+  const std::lock_guard<std::mutex> lock(gate.mutex);
+  return gate.waiting;
 }
 
 int eliza_test_live_sessions(void) { return live_sessions; }

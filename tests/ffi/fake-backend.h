@@ -49,6 +49,12 @@ ELIZA_INFERENCE_API void eliza_test_throw(FakeThrow what);
 /* Called in a hook: leaves a message as the library's own backends do, with its status. */
 ELIZA_INFERENCE_API void eliza_test_set_error(char** out_error, int status, const char* message);
 
+/* From here on each open, prefill and next waits, in C++, before it does anything, until this is called with 0. */
+ELIZA_INFERENCE_API void eliza_test_pause(int pause);
+
+/* How many wait. */
+ELIZA_INFERENCE_API int eliza_test_paused(void);
+
 /* Sessions that are open now. */
 ELIZA_INFERENCE_API int eliza_test_live_sessions(void);
 

@@ -73,6 +73,14 @@ class Fake:
         """The same, as the library's own backends do it: the status is kept for a function that returns none."""
         self._dll.eliza_test_set_error(out_error, status, message)
 
+    def pause(self, on: bool) -> None:
+        """Whether each open, prefill and next waits, in C++, before it does anything."""
+        self._dll.eliza_test_pause(on)
+
+    def paused(self) -> int:
+        """How many of them wait."""
+        return self._dll.eliza_test_paused()
+
     def live_sessions(self) -> int:
         """How many sessions exist."""
         return self._dll.eliza_test_live_sessions()

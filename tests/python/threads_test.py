@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
+import functools
 import os
 import signal
-import subprocess
-import sys
 import threading
-import time
 
 import pytest
 
 from tests.ffi.fake import Fake
-from tests.support.runfile import runfile
-
-_LIBC = ctypes.CDLL(None)
+from tests.support.waiting import LIMIT_S, eventually
 
 
 @pytest.fixture(scope="module")
@@ -34,84 +29,29 @@ def engine(fake, tmp_path):
         yield engine
 
 
-class Heartbeat:
-    """Counts how often another thread of Python gets to run."""
+@pytest.mark.parametrize("call", ["open", "prefill", "next"])
+def test_python_runs_meanwhile(fake, engine, call):
+    """The call waits in C++ until another thread of Python has seen that it does: it has let go of Python's lock."""
+    open_stream = functools.partial(engine._context.open, **_config())
+    stream = open_stream() if call != "open" else None
+    seen = []
 
-    def __enter__(self) -> Heartbeat:
-        self.beats = 0
-        self._stop = False
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-        return self
+    def see_and_let_go() -> None:
+        seen.append(eventually(fake.paused))
+        fake.pause(False)
 
-    def _run(self) -> None:
-        while not self._stop:
-            self.beats += 1
-            time.sleep(0.001)
-
-    def __exit__(self, *exception: object) -> None:
-        self._stop = True
-        self._thread.join()
-
-    def during(self, call) -> int:
-        """Beats while `call` ran."""
-        before = self.beats
-        call()
-        return self.beats - before
-
-
-def _address(function) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value
-
-
-def test_python_runs_during_prefill_and_next(fake, engine):
-    # A hook's first argument is the number of the session: 1 is the number of seconds that libc's sleep takes. It is C,
-    # so nothing lets go of Python's lock but the extension.
-    fake.script(prefill=_address(_LIBC.sleep), next=_address(_LIBC.sleep))
-    stream = engine._context.open(**_config())
-    with Heartbeat() as heart:
-        # Hundreds, unless the machine is very busy; 1 or 2 where the lock is held.
-        assert heart.during(lambda: stream.prefill([97])) > 10
-        assert heart.during(stream.next) > 10
+    thread = threading.Thread(target=see_and_let_go)
+    fake.pause(True)
+    thread.start()
+    if stream is None:
+        stream = open_stream()
+    elif call == "prefill":
+        stream.prefill([97])
+    else:
+        stream.next()
+    thread.join()
+    assert seen == [True]
     stream.close()
-
-
-def test_python_runs_while_a_model_is_loaded_and_read(tmp_path):
-    # The real library's own work, in a process that has not loaded the fake.
-    script = """
-import sys, threading, time
-import elizainference as eliza
-
-beats, stop = 0, False
-def run():
-    global beats
-    while not stop:
-        beats += 1
-        time.sleep(0.0001)
-
-threading.Thread(target=run, daemon=True).start()
-engine = eliza.Engine(sys.argv[1])
-prompt = engine.tokenize("Once upon a time there was a princess. " * 40)
-def during(call):
-    before = beats
-    result = call()
-    print(beats - before)
-    return result
-stream = during(lambda: engine.stream(prompt, max_tokens=1))
-during(lambda: next(stream))
-stop = True
-"""
-    environment = {k: v for k, v in os.environ.items() if k != "ELIZA_INFERENCE_LIBRARY"}
-    result = subprocess.run(
-        [sys.executable, "-c", script, runfile(os.environ["DEMO_MANIFEST"]).parent],
-        env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    opening, reading = map(int, result.stdout.split())
-    assert opening > 10 and reading > 10
 
 
 def _ctrl_c() -> None:
@@ -132,7 +72,7 @@ def test_ctrl_c_while_the_prompt_is_read(fake, engine, interruptible):
     def prefill(session, *arguments) -> int:
         _ctrl_c()
         # Ends only where it is cancelled.
-        return -7 if cancelled.wait(60) else -4
+        return -7 if cancelled.wait(LIMIT_S) else -4
 
     def cancel(session) -> int:
         cancelled.set()
@@ -225,7 +165,7 @@ def test_closing_does_not_wait_for_a_long_prompt(fake, engine):
 
     def prefill(session, *arguments) -> int:
         reading.set()
-        return -7 if cancelled.wait(60) else -4
+        return -7 if cancelled.wait(LIMIT_S) else -4
 
     def cancel(session) -> int:
         cancelled.set()
