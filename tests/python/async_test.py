@@ -6,11 +6,11 @@ import asyncio
 import gc
 import os
 import threading
-import time
 
 import pytest
 
 from tests.ffi.fake import Fake
+from tests.support.waiting import LIMIT_S, eventually, until_idle
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +36,7 @@ def worker_threads() -> list[str]:
 
 def no_threads_are_left() -> bool:
     """They end on their own, soon."""
-    for _ in range(1000):
-        if not worker_threads():
-            return True
-        time.sleep(0.01)
-    return False
+    return eventually(lambda: not worker_threads())
 
 
 class Blocking:
@@ -52,7 +48,7 @@ class Blocking:
 
     def _prefill(self, session, *arguments) -> int:
         self.began.set()
-        return -7 if self.cancelled.wait(60) else -4
+        return -7 if self.cancelled.wait(LIMIT_S) else -4
 
     def _cancel(self, session) -> int:
         self.cancelled.set()
@@ -77,7 +73,7 @@ def test_it_is_pulled(fake, engine):
         async with engine.astream([97], max_tokens=0) as stream:
             await anext(stream)
             fake.script(next=lambda *arguments: calls.append(1) or -4)
-            await asyncio.sleep(0.05)
+            until_idle()
             assert calls == []
             fake.script()
             assert stream.stats.stop_reason == ""
@@ -116,29 +112,35 @@ def test_cancelling_the_task_cancels_the_generation(fake, engine, how):
 
 
 def test_timeout(fake, engine):
-    Blocking(fake)
+    async def main(limit_s: float) -> None:
+        await asyncio.wait_for(engine.agenerate([97]), limit_s)
 
-    async def main():
-        await asyncio.wait_for(engine.agenerate([97]), 0.01)
-
-    with pytest.raises(asyncio.TimeoutError):
-        asyncio.run(main())
-    assert no_threads_are_left()
+    for limit_s in (0.01, 0.1, 1, 10):
+        blocking = Blocking(fake)
+        with pytest.raises(asyncio.TimeoutError):
+            asyncio.run(main(limit_s))
+        assert no_threads_are_left()
+        # Unless the time was up before the model was asked.
+        if blocking.began.is_set():
+            break
+    assert blocking.began.is_set() and blocking.cancelled.is_set()
 
 
 def test_timeout_of_a_block(fake, engine):
     async def main():
         texts = []
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
+            async with asyncio.timeout(None) as block:
                 async for chunk in engine.astream([97], max_tokens=0):
                     texts.append(chunk.text)
+                    if len(texts) == 3:
+                        block.reschedule(asyncio.get_running_loop().time())
         return texts
 
     if not hasattr(asyncio, "timeout"):
         pytest.skip("asyncio.timeout came with Python 3.11")
-    assert asyncio.run(main())
-    assert fake.live_sessions() == 0
+    assert len(asyncio.run(main())) >= 3
+    assert eventually(lambda: fake.live_sessions() == 0)
     assert no_threads_are_left()
 
 
@@ -147,7 +149,7 @@ def test_cancelling_while_the_model_is_loaded(fake, engine):
 
     def open(*arguments) -> int:
         opening.set()
-        go_on.wait(60)
+        go_on.wait(LIMIT_S)
         return 1
 
     fake.script(open=open)
@@ -201,10 +203,10 @@ def test_one_that_is_left(engine):
             break
 
     asyncio.run(main())
-    # Not at once: a thread that has just made a call still has a hand on it.
-    for _ in range(1000):
+
+    def nobody_is_left() -> bool:
         gc.collect()
-        if not worker_threads():
-            return
-        time.sleep(0.01)
-    pytest.fail(f"left: {worker_threads()}")
+        return not worker_threads()
+
+    # Not at once: a thread that has just made a call still has a hand on it.
+    assert eventually(nobody_is_left), worker_threads()

@@ -122,7 +122,8 @@ def test_what_templates_of_hugging_face_use(template):
     assert render("{{ {'a': 'é<'} | tojson }}") == '{"a": "é<"}'
     assert render("{{ [1] | tojson(indent=2) }}") == "[\n  1\n]"
     assert render("{% for i in range(9) %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% endfor %}") == "01"
-    assert render("{{ strftime_now('%Y') }}") == str(datetime.datetime.now().year)
+    before = datetime.datetime.now().year
+    assert int(render("{{ strftime_now('%Y') }}")) in (before, datetime.datetime.now().year)
     assert render("  {% if true %}\nyes\n  {% endif %}\n") == "yes\n"
     assert render("{% generation %}{{ messages[0].content }}{% endgeneration %}") == "x"
     assert render("{{ tools is none }} {{ documents is none }} {{ add_generation_prompt }}") == "True True True"

@@ -147,13 +147,16 @@ def test_one_engine_on_many_threads(noise):
 
 def test_cancel_from_another_thread(engine):
     stream = engine.stream("abc")
-    first = threading.Event()
+    first, cancelled = threading.Event(), threading.Event()
     caught: list[BaseException] = []
 
     def consume() -> None:
         try:
-            for _ in stream:
+            for count, _ in enumerate(stream):
                 first.set()
+                # Where this thread alone gets to run, the answer does not end before the other one has.
+                if count == 100:
+                    cancelled.wait()
         except eliza.Cancelled as error:
             caught.append(error)
 
@@ -161,6 +164,7 @@ def test_cancel_from_another_thread(engine):
     consumer.start()
     first.wait()
     stream.cancel()
+    cancelled.set()
     consumer.join()
     assert caught and caught[0].status == -7
     assert stream.stats.stop_reason == "cancelled"

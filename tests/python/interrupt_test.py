@@ -7,34 +7,37 @@ import random
 import time
 from pathlib import Path
 
-from tests.python.program import ELIZA, LIMIT_S
-from tests.python.terminal import Terminal, plain
+from tests.python.program import ELIZA
+from tests.python.terminal import Terminal
 from tests.support.runfile import runfile
+from tests.support.waiting import eventually, threads_of
 
 BUNDLE = str(runfile(os.environ["DEMO_MANIFEST"]).parent)
 QUESTION = "Write a long story about a fox."
-
-
-def threads_of(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+# An answer has no end of its own: however fast the machine is, Ctrl-C does not come too late.
+ENDLESS = ("--grammar", 'root ::= [a-zA-Z ,."] root', "--context-size", "4096")
 
 
 def test_a_chat_survives_twenty():
     moments = random.Random(20)
     with Terminal(
-        ELIZA, "chat", BUNDLE, "--no-history", "--context-size", "512", "--system", "You are a helpful assistant."
+        ELIZA, "chat", BUNDLE, "--no-history", *ENDLESS, "--system", "You are a helpful assistant."
     ) as terminal:
         terminal.read("> $")
+        terminal.settle()
         before = threads_of(terminal.pid)
         for _ in range(20):
             terminal.type(QUESTION + "\r")
             terminal.read(r"fox\.\n")
+            terminal.until_at_work()
             time.sleep(moments.uniform(0, 0.6))
             terminal.ctrl_c()
             assert "Traceback" not in terminal.read("(?s)ended; the conversation.*> $")
-            assert threads_of(terminal.pid) == before
+            assert eventually(lambda: threads_of(terminal.pid) <= before), (threads_of(terminal.pid), before)
         terminal.type("What is the capital of France?\r")
-        assert "Paris" in plain(terminal.read(r"(?s)Paris.*> $"))
+        terminal.read(r"Paris")
+        terminal.ctrl_c()
+        assert "Traceback" not in terminal.read("(?s)ended; the conversation.*> $")
         terminal.type("/quit\r")
         assert terminal.end() == 0
 
@@ -43,26 +46,17 @@ def test_while_it_begins():
     """From the moment that the program is there: while the model is loaded, and up to its prompt."""
     moments = random.Random(8)
     ends = []
-    for _ in range(20):
+    for attempt in range(20):
         with Terminal(ELIZA, "chat", BUNDLE, "--no-history", "--context-size", "512") as terminal:
-            wait_for_library(terminal.pid)
-            time.sleep(moments.uniform(0, 0.5))
+            maps = Path(f"/proc/{terminal.pid}/maps")
+            assert eventually(lambda maps=maps: "libelizainference.so" in maps.read_text()), terminal.output
+            time.sleep(moments.uniform(0, 0.5) * attempt / 20)
             terminal.ctrl_c()
-            # Where it came to its prompt already, it stays there; and what was typed with Ctrl-C is no line.
-            while terminal.runs:
-                terminal.type("/quit\r")
-                time.sleep(0.5)
+            # Where it came to its prompt already, it stays there.
+            terminal.type_until_it_ends("/quit\r")
             ends.append(terminal.end())
             assert "Traceback" not in terminal.output and "Exception ignored" not in terminal.output
-    assert set(ends) <= {0, 130} and 130 in ends
-
-
-def wait_for_library(pid: int) -> None:
-    maps = Path(f"/proc/{pid}/maps")
-    end = time.monotonic() + LIMIT_S
-    while "libelizainference.so" not in maps.read_text():
-        assert time.monotonic() < end
-        time.sleep(0.005)
+    assert set(ends) <= {0, 130} and 130 in ends, ends
 
 
 def test_at_an_empty_prompt():
@@ -96,7 +90,7 @@ def test_progress_bars():
 def test_generate():
     moments = random.Random(5)
     for _ in range(5):
-        with Terminal(ELIZA, "generate", "--bundle", BUNDLE, "--context-size", "512", QUESTION) as terminal:
+        with Terminal(ELIZA, "generate", "--bundle", BUNDLE, *ENDLESS, QUESTION) as terminal:
             terminal.read(r"\w")
             time.sleep(moments.uniform(0, 0.5))
             terminal.ctrl_c()

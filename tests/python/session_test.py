@@ -142,14 +142,17 @@ def test_a_turn_waits_for_the_thread_that_reads_the_one_before(engine):
     with engine.chat(max_tokens=0, context_size=4096) as chat:
         with chat.stream("Aabc") as stream:
             expected = "".join(next(stream).text for _ in range(6))
-        reading = threading.Event()
+        reading, ended = threading.Event(), threading.Event()
         ends: list[str] = []
 
         def read() -> None:
             stream = chat.stream("Babc")
             try:
-                for _ in stream:
+                for count, _ in enumerate(stream):
                     reading.set()
+                    # Where this thread alone gets to run, the answer does not end before the other one has.
+                    if count == 1000:
+                        ended.wait()
             except eliza.Cancelled:
                 pass
             ends.append(stream.stats.stop_reason)
@@ -157,9 +160,11 @@ def test_a_turn_waits_for_the_thread_that_reads_the_one_before(engine):
         for _ in range(5):
             reader = threading.Thread(target=read)
             reading.clear()
+            ended.clear()
             reader.start()
             reading.wait()
             with chat.stream("Aabc") as stream:
+                ended.set()
                 assert "".join(next(stream).text for _ in range(6)) == expected
             reader.join()
         assert ends == ["cancelled"] * 5

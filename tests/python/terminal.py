@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import pty
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from tests.python.program import LIMIT_S, environment
 from tests.support.runfile import runfile
+from tests.support.waiting import eventually
 
 
 class Terminal:
@@ -29,6 +31,9 @@ class Terminal:
         self._ours, self._theirs = pty.openpty()
         self.modes = termios.tcgetattr(self._theirs)
         self.output = ""
+        # What is read may end in the middle of a character, or of a line's end.
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = ""
         self._process = subprocess.Popen(
             [runfile(program), *arguments],
             stdin=self._theirs,
@@ -58,17 +63,37 @@ class Terminal:
         """Presses Ctrl-C."""
         self.type("\x03")
 
+    def type_until_it_ends(self, text: str) -> None:
+        """Types a text again and again: what is typed together with Ctrl-C can be lost."""
+        end = time.monotonic() + LIMIT_S
+        while self.runs:
+            assert time.monotonic() < end, f"does not end: {self.output!r}"
+            self.type(text)
+            time.sleep(0.5)
+            while self._more(0.0):
+                pass
+
     def settle(self) -> None:
         """Waits until the program waits for somebody to type. For Ctrl-C at a prompt: Python's readline does not see
         one in the moment between its prompt and its wait."""
         quiet = 0
         before = None
+        end = time.monotonic() + LIMIT_S
         while quiet < 5:
+            assert time.monotonic() < end, f"does not wait for somebody to type: {before}, {self.output!r}"
             time.sleep(0.02)
-            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-            now = (fields[0], fields[11], fields[12])  # its state, and the time it took
+            now = self._state_and_time()
             quiet = quiet + 1 if now == before and now[0] == "S" else 0
             before = now
+
+    def until_at_work(self) -> None:
+        """Waits until the program has computed for some hundredths of a second from here on."""
+        _, before = self._state_and_time()
+        assert eventually(lambda: self._state_and_time()[1] >= before + 0.05), f"does nothing: {self.output!r}"
+
+    def _state_and_time(self) -> tuple[str, float]:
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return fields[0], (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def read(self, pattern: str, limit_s: float = LIMIT_S) -> str:
         """What is shown from here to the first match of `pattern`, that included."""
@@ -76,27 +101,29 @@ class Terminal:
         end = time.monotonic() + limit_s
         while not (match := re.compile(pattern).search(self.output, start)):
             assert time.monotonic() < end, f"{pattern!r} is not in {self.output[start:]!r}"
-            assert self._more(1.0) or self._process.poll() is None, f"ended with {self.output[start:]!r}"
-        shown, self.output = self.output[start : match.end()], self.output
-        return shown
+            # Asked first: all that it has written is there to be read once it has ended.
+            ended = not self.runs
+            assert self._more(0.0 if ended else 1.0) or not ended, f"ended with {self.output[start:]!r}"
+        return self.output[start : match.end()]
 
     def end(self) -> int:
         """Waits until the program has ended, and returns its exit code; `output` has all that it showed."""
         end = time.monotonic() + LIMIT_S
-        while self._process.poll() is None:
+        while self.runs:
             self._more(0.1)
             assert time.monotonic() < end, f"does not end: {self.output!r}"
         while self._more(0.0):
             pass
+        self.output += self._held
         after = termios.tcgetattr(self._theirs)
-        assert after == self.modes, "the terminal is left in another mode"
+        assert after == self.modes, f"the terminal is left in another mode: {self.output!r}"
         # A cursor that was hidden is shown again.
         assert self.output.rfind("\x1b[?25l") <= self.output.rfind("\x1b[?25h")
         return self._process.returncode
 
     def close(self) -> None:
         """Ends a program that is still there."""
-        if self._process.poll() is None:
+        if self.runs:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
         os.close(self._ours)
@@ -111,7 +138,9 @@ class Terminal:
     def _more(self, wait_s: float) -> bool:
         if not select.select([self._ours], [], [], wait_s)[0]:
             return False
-        self.output += os.read(self._ours, 65536).decode(errors="replace").replace("\r\n", "\n")
+        text = self._held + self._decoder.decode(os.read(self._ours, 65536))
+        self._held = "\r" if text.endswith("\r") else ""
+        self.output += text.removesuffix("\r").replace("\r\n", "\n")
         return True
 
 
