@@ -105,6 +105,8 @@ def test_a_call_that_runs_is_cancelled(context):
                         first.set()
             except BaseException as error:
                 outcomes.append(error)
+            finally:
+                first.set()
 
         thread = threading.Thread(target=generate)
         thread.start()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from ctypes import byref, c_int32, c_size_t, c_void_p
 
 import pytest
 
 from tests.conformance.common import PROMPT, answer, refused, run
-from tests.support import abi
+from tests.support import abi, memory
 from tests.support.isolated import isolated
 
 
@@ -134,6 +133,8 @@ def _generate(stream: abi.Stream, prompt: list[int], started: threading.Event, o
             stream.generate(tokens_cap=1)
     except BaseException as error:
         outcomes.append(error)
+    finally:
+        started.set()
 
 
 @pytest.mark.parametrize("closes", ["stream", "context"])
@@ -177,31 +178,23 @@ def test_nothing_is_left_when_all_is_closed(backend):
     assert abi.live() == abi.NOTHING_LIVE
 
 
-def resident() -> int:
-    """Bytes of this process in memory."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def test_opening_and_closing_keeps_nothing(backend):
     """What is lost each time would show: a context of 256 tokens alone has half a megabyte."""
-    if not os.path.exists("/proc/self/statm"):
+    if not memory.MEASURABLE:
         return
     prompt = None
 
-    def cycles(count: int) -> None:
+    def cycle() -> None:
         nonlocal prompt
-        for _ in range(count):
-            with abi.Context(backend.bundle("noise")) as context:
-                prompt = prompt or context.tokenize(PROMPT)
-                with context.open(max_tokens=4, context_size=256) as stream:
-                    stream.prefill(prompt)
-                    stream.generate()
+        with abi.Context(backend.bundle("noise")) as context:
+            prompt = prompt or context.tokenize(PROMPT)
+            with context.open(max_tokens=4, context_size=256) as stream:
+                stream.prefill(prompt)
+                stream.generate()
 
-    cycles(30)
-    before = resident()
-    cycles(60)
-    assert resident() - before < 60 * 16 * 1024
+    flat = 60 * 16 * 1024
+    batches = memory.growths(cycle, 60, flat, warm_up=30)
+    assert batches[-1] < flat, batches
 
 
 def test_statistics_of_no_one(context):

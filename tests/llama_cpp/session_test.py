@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from tests.llama_cpp import recall
 from tests.support import abi, models
 from tests.support.isolated import isolated
+from tests.support.waiting import eventually
 
 
 def stats(stream: abi.Stream) -> dict:
@@ -227,19 +227,13 @@ def test_cancel_during_a_prefill_leaves_what_was_decoded(demo_bundle):
         stream.prefill(question)
         answer = stream.generate()
         stream.reset()
-        started = threading.Event()
-
-        def cancel() -> None:
-            started.wait()
+        with ThreadPoolExecutor(1) as pool:
+            prefill = pool.submit(stream.prefill, question * 600)
+            assert eventually(lambda: stats(stream)["kv_used"] > 0)
             stream.cancel()
-
-        canceller = threading.Thread(target=cancel)
-        canceller.start()
-        threading.Timer(0.5, started.set).start()
-        assert_cancelled(stream.prefill, question * 600)
-        canceller.join()
+        assert prefill.exception().status == abi.CANCELLED
         assert_cancelled(stream.next)
-        assert stats(stream)["kv_used"] < 6 * 600
+        assert 0 < stats(stream)["kv_used"] < len(question) * 600
 
         assert stream.reset_keep(len(question)) <= len(question)
         stream.reset()

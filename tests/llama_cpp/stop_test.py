@@ -59,7 +59,7 @@ def test_destroy_ends_a_call_at_work(call):
     # that is what happens, so not every attempt shows anything.
     statuses = []
     while abi.CANCELLED not in statuses:
-        assert len(statuses) < 10, statuses
+        assert len(statuses) < 50, statuses
         statuses.append(status_when_destroyed(call, 0.003 * len(statuses)))
     assert set(statuses) <= {abi.CANCELLED, abi.INVALID_ARG}
 

@@ -244,11 +244,15 @@ def test_cancel_is_sticky_until_a_reset(name, reference):
 def test_cancel_during_a_prefill_of_many_chunks():
     prompt = [(i * 97 + 5) % 362 for i in range(60_000)]
     with open_session("llama_f32", context_size=60_100) as session:
-        canceller = threading.Timer(0.3, session.cancel)
-        canceller.start()
-        fails(-7, session.prefill, prompt)
-        canceller.join()
-        used = session.stats()["kv_used"]
+        used, delay_s = 0, 0.05
+        # Longer each time, until it is longer than a chunk takes here.
+        while used == 0:
+            session.reset()
+            canceller = threading.Timer(delay_s, session.cancel)
+            canceller.start()
+            fails(-7, session.prefill, prompt)
+            canceller.join()
+            used, delay_s = session.stats()["kv_used"], 2 * delay_s
         assert used < len(prompt)
         assert used % 512 == 0
         session.reset()
