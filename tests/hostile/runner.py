@@ -5,6 +5,7 @@ A child that dies or hangs names the input it was at, and another one goes on be
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import resource
@@ -13,11 +14,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
-# What an input may take of the processor and of memory.
-CPU_LIMIT_S = 2
+# What an input may take of the processor and of memory: of the former fifty times what the slowest takes.
+CPU_LIMIT_S = 6
 MEMORY_LIMIT = 200 << 20
 # For what waits and computes nothing.
-HANG_S = 60
+HANG_S = 240
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ def _cause(code: int) -> str:
 def _be_the_child(names: list[str], check: Callable[[str], list[str]], pipe: int) -> NoReturn:
     # A crash is a finding; its core would only fill the disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for end in (signal.SIGPROF, signal.SIGALRM):
+        faulthandler.register(end, file=2, chain=True)  # says where it was, and ends
     for name in names:
         signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT_S)
         signal.alarm(HANG_S)
