@@ -51,7 +51,14 @@ def _configure_hypothesis() -> None:
         return
     # It caches tables in a folder, by default in the working directory, which is read-only here.
     configuration.set_hypothesis_home_dir(os.path.join(os.environ.get("TEST_TMPDIR", "/tmp"), "hypothesis"))
-    hypothesis.settings.register_profile("bazel", derandomize=True, deadline=None, database=None)
+    hypothesis.settings.register_profile(
+        "bazel",
+        derandomize=True,
+        deadline=None,
+        database=None,
+        # Of its checks, the one that asks the clock.
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
     hypothesis.settings.load_profile("bazel")
 
 

@@ -53,7 +53,7 @@ def _eliza(
         stderr=subprocess.PIPE,
         encoding="utf-8",
         env={**kept, "LC_ALL": "C.UTF-8", "COLUMNS": "300", **variables},
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert done.returncode in (1, 2), done.stderr

@@ -31,7 +31,7 @@ def _run(*arguments: str, **variables: str) -> list[str]:
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        timeout=120,
+        timeout=240,
     )
     return result.stdout.splitlines()
 
