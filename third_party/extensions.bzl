@@ -201,6 +201,7 @@ def _third_party_impl(mctx):
             "macos_aarch64": "macosx_13_0_arm64 09953b6af7f64168b915180a42774f520f92d86ef6331b28e33915c7e1f0bb23",
         },
         package = "ziglang",
+        patches = ["//third_party/ziglang/patches:0001-compiler-rt-without-the-c-library.patch"],
         version = "0.17.1",
     )
 
