@@ -1,11 +1,11 @@
-"""What every cc target of ours under //native (and every C++ test helper) is compiled with:
+"""What every cc target of ours is compiled with: libraries below //native through library.bzl, and C++ helpers of tests
+and benchmarks by themselves:
 
     load("//native:copts.bzl", "COPTS", "FEATURES")
 
-    cc_library(
-        name = "utf8_gate",
-        srcs = ["utf8-gate.cc"],
-        hdrs = ["utf8-gate.h"],
+    cc_binary(
+        name = "races",
+        srcs = ["races.cc"],
         copts = COPTS,
         features = FEATURES,
     )
