@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -86,9 +87,22 @@ class DirectSession {
 
   void set_seed(uint64_t seed) { session_->set_seed(seed); }
 
+  void save(const std::string& path) {
+    char* error = nullptr;
+    check(session_->save_slot(path.c_str(), &error), error);
+  }
+
+  void restore(const std::string& path) {
+    char* error = nullptr;
+    check(session_->restore_slot(path.c_str(), &error), error);
+  }
+
  private:
   std::unique_ptr<LlmBackendSession> session_;
 };
+
+// Tokens that were decoded. The linker leads llama_decode through here (BUILD.bazel), where it can.
+std::atomic<int64_t> decoded_tokens{0};
 
 struct SamplerOptions {
   float temperature = 0;
@@ -251,6 +265,14 @@ ggml_backend_reg_t fake_gpu() {
 
 }  // namespace
 
+#if defined(__linux__)
+extern "C" int32_t __real_llama_decode(llama_context* context, llama_batch batch);
+extern "C" int32_t __wrap_llama_decode(llama_context* context, llama_batch batch) {
+  decoded_tokens += batch.n_tokens;
+  return __real_llama_decode(context, batch);
+}
+#endif
+
 PYBIND11_MODULE(_llama_cpp_testing, m) {
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
@@ -280,7 +302,12 @@ PYBIND11_MODULE(_llama_cpp_testing, m) {
       .def(py::init<const std::string&, const py::kwargs&>())
       .def("prefill", &DirectSession::prefill)
       .def("generate", &DirectSession::generate)
-      .def("set_seed", &DirectSession::set_seed);
+      .def("set_seed", &DirectSession::set_seed)
+      .def("save", &DirectSession::save)
+      .def("restore", &DirectSession::restore);
+#if defined(__linux__)
+  m.def("decoded_tokens", [] { return decoded_tokens.load(); });
+#endif
 
   py::class_<Model, std::shared_ptr<Model>>(m, "Model")
       .def_property_readonly("address", [](const Model& model) { return reinterpret_cast<uintptr_t>(model.get()); })

@@ -6,6 +6,7 @@ import json
 import os
 import struct
 
+import _llama_cpp_testing as llama
 import pytest
 
 from tests.llama_cpp import recall
@@ -52,9 +53,23 @@ def test_a_restored_slot_goes_on_as_the_saved_stream(context, tmp_path):
         with pytest.raises(abi.Error, match="before any prefill"):
             stream.next()
         stream.prefill(suffix(context, "pq"))
-        # Only the suffix was decoded (and the last token, which had not been yet).
         assert stats(stream)["prompt_tokens"] == 2
         assert stream.generate() == recall.text("A", "q", 8)
+
+
+@pytest.mark.skipif(not hasattr(llama, "decoded_tokens"), reason="the linker wraps nothing here")
+@pytest.mark.parametrize("name", ["tiny_llama_cycle", "tiny_gemma3_cycle"])
+def test_a_restored_slot_decodes_only_what_comes_after_it(name, tmp_path):
+    path, slot = str(models.text_model(name)), str(tmp_path / "slot")
+    saved = llama.Session(path, max_tokens=4, context_size=128)
+    saved.prefill([1, *range(20, 60)])
+    assert len(saved.generate()) == 4
+    saved.save(slot)
+    restored = llama.Session(path, max_tokens=4, context_size=128)
+    before = llama.decoded_tokens()
+    restored.restore(slot)
+    restored.prefill([30, 31])
+    assert llama.decoded_tokens() - before == 3  # with the last one of the generation, which nobody had asked to go on
 
 
 def test_a_slot_outlives_the_context(context, tmp_path):

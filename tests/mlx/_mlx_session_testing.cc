@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "mlx/compile.h"
 #include "mlx/memory.h"
 #include "mlx/primitives.h"
+#include "native/backends/mlx/decoder.h"
 #include "native/backends/mlx/loaded-model.h"
 #include "native/backends/mlx/mlx-core.h"
 #include "native/backends/mlx/sampler.h"
@@ -28,6 +30,15 @@ namespace py = pybind11;
 namespace {
 
 namespace mx = ::mlx::core;
+
+// What sessions feed to their models comes through here: it is counted, and a session may be cancelled within a chunk of
+// it. The linker leads it here (BUILD.bazel), where it can.
+struct Feeding {
+  std::atomic<size_t> tokens{0};
+  std::atomic<int> chunks_until_cancel{0};
+  std::atomic<LlmBackendSession*> cancelled{nullptr};
+};
+Feeding feeding;
 
 // Python's RuntimeError, "STATUS: message".
 void check(int status, char* error) {
@@ -100,6 +111,11 @@ class DirectSession {
   }
 
   int cancel() { return session_->cancel(); }
+  // While the `nth` chunk from now on is computed.
+  void cancel_in_chunk(int nth) {
+    feeding.cancelled = session_.get();
+    feeding.chunks_until_cancel = nth;
+  }
   int reset() { return session_->reset(); }
   int reset_keep(int32_t n_keep) { return session_->reset_keep(n_keep); }
   int set_seed(uint64_t seed) { return session_->set_seed(seed); }
@@ -158,6 +174,18 @@ std::vector<int32_t> draw(const std::vector<float>& logits, const std::vector<in
 
 }  // namespace
 
+#if defined(__linux__)
+// eliza::mlx::Decoder::feed
+extern "C" void __real__ZN5eliza3mlx7Decoder4feedEPKimb(eliza::mlx::Decoder* self, const int32_t* tokens, size_t count,
+                                                         bool last);
+extern "C" void __wrap__ZN5eliza3mlx7Decoder4feedEPKimb(eliza::mlx::Decoder* self, const int32_t* tokens, size_t count,
+                                                         bool last) {
+  feeding.tokens += count;
+  if (--feeding.chunks_until_cancel == 0) feeding.cancelled.load()->cancel();
+  __real__ZN5eliza3mlx7Decoder4feedEPKimb(self, tokens, count, last);
+}
+#endif
+
 PYBIND11_MODULE(_mlx_session_testing, m) {
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
@@ -171,6 +199,7 @@ PYBIND11_MODULE(_mlx_session_testing, m) {
       .def("prefill", &DirectSession::prefill)
       .def("next", &DirectSession::next, py::arg("tokens_cap") = 32, py::arg("text_cap") = 1024)
       .def("cancel", &DirectSession::cancel)
+      .def("cancel_in_chunk", &DirectSession::cancel_in_chunk)
       .def("reset", &DirectSession::reset)
       .def("reset_keep", &DirectSession::reset_keep)
       .def("set_seed", &DirectSession::set_seed)
@@ -180,6 +209,9 @@ PYBIND11_MODULE(_mlx_session_testing, m) {
       .def("close", &DirectSession::close);
   m.def("draw", draw, py::arg("logits"), py::arg("recent"), py::arg("count"), py::kw_only(), py::arg("seed") = 0,
         py::arg("temperature") = 1.0f, py::arg("top_k") = 0, py::arg("top_p") = 1.0f, py::arg("repeat_penalty") = 1.0f);
+#if defined(__linux__)
+  m.def("fed_tokens", [] { return feeding.tokens.load(); });  // by all sessions
+#endif
   m.def("gguf_tensors", [](const std::string& path) { return mx::load_gguf(path).first.size(); });
   m.def("active_memory", [] { return mx::get_active_memory(); });
   m.def("cached_memory", [] { return mx::get_cache_memory(); });

@@ -68,6 +68,11 @@ def open_session(name: str, **fields) -> Session:
 PROMPT = [1, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50]
 
 
+# Where the linker lets the tests count (BUILD.bazel).
+fed_tokens = getattr(_mlx_session_testing, "fed_tokens", None)
+counts_what_is_fed = pytest.mark.skipif(fed_tokens is None, reason="the linker wraps nothing here")
+
+
 def fails(status: int, call, *arguments) -> str:
     with pytest.raises(RuntimeError) as error:
         call(*arguments)
@@ -241,23 +246,40 @@ def test_cancel_is_sticky_until_a_reset(name, reference):
         assert session.generate() == reference(name, PROMPT + [60], 6)
 
 
-def test_cancel_during_a_prefill_of_many_chunks():
-    prompt = [(i * 97 + 5) % 362 for i in range(60_000)]
-    with open_session("llama_f32", context_size=60_100) as session:
-        used, delay_s = 0, 0.05
-        # Longer each time, until it is longer than a chunk takes here.
-        while used == 0:
-            session.reset()
-            canceller = threading.Timer(delay_s, session.cancel)
-            canceller.start()
-            fails(-7, session.prefill, prompt)
-            canceller.join()
-            used, delay_s = session.stats()["kv_used"], 2 * delay_s
-        assert used < len(prompt)
-        assert used % 512 == 0
-        session.reset()
+@counts_what_is_fed
+@pytest.mark.parametrize("chunk", [1, 2])
+def test_a_cancel_takes_effect_behind_the_chunk_it_comes_in(chunk):
+    """Also behind the last one, where nothing is left to be skipped."""
+    prompt = [(i * 97 + 5) % 362 for i in range(2 * 512)]
+    done = chunk * 512
+    with open_session("llama_f32", context_size=1100) as session:
+        before = fed_tokens()
+        session.cancel_in_chunk(chunk)
+        fails(-7, session.prefill, prompt)
+        assert fed_tokens() - before == done
+        assert session.stats()["kv_used"] == done
+        fails(-7, session.next)
+        assert session.reset_keep(done) == done
+        session.prefill([*prompt[done:], 60])
+        after = session.next(1)
+    with open_session("llama_f32", context_size=1100) as session:
+        session.prefill([*prompt, 60])
+        assert session.next(1) == after
+
+
+@counts_what_is_fed
+def test_a_cancelled_prefill_drops_what_waits_once(reference):
+    with open_session("llama_f32", max_tokens=4) as session:
         session.prefill(PROMPT)
-        assert len(session.next(1)[1]) == 1
+        context = PROMPT + session.next(1)[1]
+        fails(-2, lambda: session.next(1, 2))  # a token waits that nobody has seen
+        session.cancel_in_chunk(1)
+        fails(-7, session.prefill, [60, 61])
+        context += [60, 61]
+        assert session.stats()["kv_used"] == len(context)
+        assert session.reset_keep(100) == len(context)
+        session.prefill([62])
+        assert session.generate() == reference("llama_f32", context + [62], 4)
 
 
 def test_cancels_at_random_moments(reference):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.mlx.golden_test import directory
-from tests.mlx.session_test import NAMES, PROMPT, Session, fails, open_session
+from tests.mlx.session_test import NAMES, PROMPT, Session, counts_what_is_fed, fails, fed_tokens, open_session
 from tests.models import safetensors_writer
 
 
@@ -40,6 +40,20 @@ def test_a_restored_slot_goes_on_as_the_saved_stream(name, count, tmp_path):
         session.prefill([60, 61])
         assert session.stats()["prompt_tokens"] == 2
         assert session.generate() == expected
+
+
+@counts_what_is_fed
+def test_a_restored_slot_computes_only_what_comes_after_it(name, tmp_path):
+    slot = str(tmp_path / "slot")
+    with open_session(name, max_tokens=3) as session:
+        session.prefill(PROMPT)
+        session.generate()
+        session.save(slot)
+    with open_session(name, max_tokens=3) as session:
+        before = fed_tokens()
+        session.restore(slot)
+        session.prefill([60, 61])
+        assert fed_tokens() - before == 3  # with the last one of the generation, which nobody had asked to go on
 
 
 def test_saved_in_the_middle_of_a_generation(name, tmp_path):
