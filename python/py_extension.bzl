@@ -22,8 +22,10 @@ load("@pybind11_bazel//:build_defs.bzl", "pybind_extension")
 load("@rules_python//python:defs.bzl", "py_library")
 load("//native:copts.bzl", "COPTS", "FEATURES")
 
-def py_extension(name, copts = [], features = [], visibility = None, testonly = None, **kwargs):
-    """Builds an extension module with pybind11, compiled as everything of ours is.
+_EXPORTS = Label("//python:module.lds")
+
+def py_extension(name, copts = [], features = [], linkopts = [], visibility = None, testonly = None, **kwargs):
+    """Builds an extension module with pybind11, compiled as everything of ours is, which exports its PyInit alone.
 
     Defines
       NAME.so   the module,
@@ -34,14 +36,20 @@ def py_extension(name, copts = [], features = [], visibility = None, testonly = 
       name: the module's name, the one in PYBIND11_MODULE.
       copts: compiler options besides native/copts.bzl's.
       features: toolchain features besides native/copts.bzl's.
+      linkopts: linker options.
       visibility: of the targets.
       testonly: of the targets.
       **kwargs: srcs, deps and the other attributes of pybind_extension.
     """
     pybind_extension(
         name = name,
+        additional_linker_inputs = [_EXPORTS],
         copts = COPTS + copts,
         features = FEATURES + features,
+        linkopts = linkopts + select({
+            Label("//platforms:macos"): ["-Wl,-exported_symbol,_PyInit_*"],
+            "//conditions:default": ["-Wl,--version-script=$(location %s)" % _EXPORTS],
+        }),
         testonly = testonly,
         visibility = visibility,
         **kwargs
