@@ -1,8 +1,9 @@
 // The JNI bridge of the AAR: the native methods of ai.eliza.inference.Native, on the public C ABI and nothing else.
 //
 // It lies in dist/ and not below native/, because it is a client like any other, which comes in the package with the
-// library. It holds no state: handles are the library's own ids, in which a closed one is an error and not a crash, and
-// every reference to an object of Java's is local to its call. It needs no C++ runtime.
+// library. It holds no state but the classes of what it returns and throws, as long as it is loaded: handles are the
+// library's own ids, in which a closed one is an error and not a crash, and every other reference to an object of
+// Java's is local to its call. It needs no C++ runtime.
 #include <eliza-inference-ffi.h>
 #include <jni.h>
 
@@ -80,20 +81,43 @@ jintArray new_ints(JNIEnv* env, const int32_t* values, size_t count) {
   return ints;
 }
 
-template <typename... Arguments>
-jobject new_object(JNIEnv* env, const char* type_name, const char* signature, Arguments... arguments) {
-  jclass type = env->FindClass(type_name);
-  jmethodID constructor = type != nullptr ? env->GetMethodID(type, "<init>", signature) : nullptr;
-  return constructor != nullptr ? env->NewObject(type, constructor, arguments...) : nullptr;
-}
+// A class of Java's whose objects are made here, at each step of a generation or where memory has run out: not the time
+// to look for it.
+class JavaClass {
+ public:
+  // False where there is no such class or constructor: an exception of Java's is pending then.
+  bool find(JNIEnv* env, const char* name, const char* signature) {
+    jclass type = env->FindClass(name);
+    if (type == nullptr) return false;
+    constructor_ = env->GetMethodID(type, "<init>", signature);
+    if (constructor_ == nullptr) return false;
+    type_ = static_cast<jclass>(env->NewGlobalRef(type));  // without it, the class and its methods might be unloaded
+    env->DeleteLocalRef(type);
+    return type_ != nullptr;
+  }
+
+  void forget(JNIEnv* env) { env->DeleteGlobalRef(type_); }
+
+  template <typename... Arguments>
+  jobject make(JNIEnv* env, Arguments... arguments) const {
+    return env->NewObject(type_, constructor_, arguments...);
+  }
+
+ private:
+  jclass type_ = nullptr;
+  jmethodID constructor_ = nullptr;
+};
+
+// Set once, before any method of Native can be called.
+JavaClass chunk_class;
+JavaClass exception_class;
 
 // Throws what a call of the library failed with, and frees its message; `otherwise` is that of a call that has none.
 void fail(JNIEnv* env, int status, char* error, const char* otherwise = "") {
   jbyteArray message = new_bytes(env, error != nullptr ? error : otherwise);
   eliza_inference_free_string(error);
   if (message == nullptr) return;
-  jobject exception =
-      new_object(env, "ai/eliza/inference/InferenceException", "(I[B)V", static_cast<jint>(status), message);
+  jobject exception = exception_class.make(env, static_cast<jint>(status), message);
   if (exception != nullptr) env->Throw(static_cast<jthrowable>(exception));
 }
 
@@ -122,7 +146,27 @@ void with_slot(JNIEnv* env, jlong stream, jbyteArray file, int (*call)(EliLlmStr
   check(env, status, error);
 }
 
+JNIEnv* env_of(JavaVM* vm) {
+  void* env = nullptr;
+  return vm->GetEnv(&env, JNI_VERSION_1_6) == JNI_OK ? static_cast<JNIEnv*>(env) : nullptr;
+}
+
 }  // namespace
+
+// On the thread that loads the library, for the class Native: classes are looked for where that one came from.
+extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
+  JNIEnv* env = env_of(vm);
+  const bool found = env != nullptr && chunk_class.find(env, "ai/eliza/inference/Chunk", "([B[IZII)V") &&
+                     exception_class.find(env, "ai/eliza/inference/InferenceException", "(I[B)V");
+  return found ? JNI_VERSION_1_6 : JNI_ERR;
+}
+
+extern "C" JNIEXPORT void JNICALL JNI_OnUnload(JavaVM* vm, void*) {
+  JNIEnv* env = env_of(vm);
+  if (env == nullptr) return;
+  chunk_class.forget(env);
+  exception_class.forget(env);
+}
 
 #define NATIVE(type, name) extern "C" JNIEXPORT type JNICALL Java_ai_eliza_inference_Native_##name
 
@@ -234,7 +278,7 @@ NATIVE(jobject, next)(JNIEnv* env, jclass, jlong stream) {
   jintArray ids = bytes != nullptr ? new_ints(env, tokens, count) : nullptr;
   if (ids == nullptr) return nullptr;
   const jboolean last = status == 1 ? JNI_TRUE : JNI_FALSE;
-  return new_object(env, "ai/eliza/inference/Chunk", "([B[IZII)V", bytes, ids, last, drafted, accepted);
+  return chunk_class.make(env, bytes, ids, last, drafted, accepted);
 }
 
 NATIVE(void, cancel)(JNIEnv*, jclass, jlong stream) { eliza_inference_llm_stream_cancel(stream_of(stream)); }

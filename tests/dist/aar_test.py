@@ -127,7 +127,7 @@ def test_what_a_loader_sees_of_the_bridge(unpacked, abi):
     assert bridge.machine == ABIS[abi]
     assert "libelizainference.so" in bridge.needed
     bridge.check(
-        {f"Java_ai_eliza_inference_Native_{name}" for name in _natives()},
+        {f"Java_ai_eliza_inference_Native_{name}" for name in _natives()} | {"JNI_OnLoad", "JNI_OnUnload"},
         re.compile(rf"{NEEDED.pattern}|libelizainference\.so"),
         PAGE,
         soname="libelizainference_jni.so",
