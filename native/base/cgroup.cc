@@ -1,11 +1,13 @@
 #include "native/base/cgroup.h"
 
-#include <fstream>
+#include <sstream>
+
+#include "native/base/regular-file.h"
 
 namespace eliza {
 
 void visit_cgroups(const std::string& controller, const std::function<void(const std::string& path, bool v2)>& visit) {
-  std::ifstream file("/proc/self/cgroup");
+  std::istringstream file(system_text("/proc/self/cgroup"));
   // "0::/user.slice" (v2) or "3:cpu,cpuacct:/docker/…" (v1).
   for (std::string line; std::getline(file, line);) {
     const size_t first = line.find(':');

@@ -13,10 +13,11 @@
 #include <sched.h>
 
 #include <cmath>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <vector>
+
+#include "native/base/regular-file.h"
 #elif defined(__APPLE__)
 #include <sys/sysctl.h>
 #include <sys/types.h>
@@ -38,10 +39,8 @@ int32_t most_threads() {
 #if defined(__linux__)
 
 std::string read_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
+  const std::string text = system_text(path);
+  return text.substr(0, text.find('\n'));
 }
 
 // CPUs of the affinity mask. The kernel's mask may be wider than cpu_set_t: the set grows until it fits.

@@ -1,4 +1,4 @@
-// A file descriptor that is closed with its owner, and reads, writes and syncs that a signal does not cut short.
+// A file descriptor that is closed with its owner, and writes and syncs that a signal does not cut short.
 #pragma once
 
 #include <unistd.h>
@@ -18,19 +18,7 @@ class Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return fd_; }
 
-  // False where the system refuses, or the file ends before that.
-  bool read_all(void* data, size_t size) const {
-    char* bytes = static_cast<char*>(data);
-    while (size > 0) {
-      const ssize_t count = ::read(fd_, bytes, size);
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return false;
-      bytes += count;
-      size -= static_cast<size_t>(count);
-    }
-    return true;
-  }
-
+  // False where the system refuses.
   bool sync() const {
     int result;
     do result = ::fsync(fd_);

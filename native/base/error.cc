@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "native/text/utf8-gate.h"
@@ -48,5 +49,7 @@ int set_error_from_exception(char** out_error) noexcept {
     return set_error(out_error, ELIZA_ERR_FFI_FAULT, "an exception that carries no message");
   }
 }
+
+std::string system_reason(int error_number) { return std::generic_category().message(error_number); }
 
 }  // namespace eliza

@@ -33,6 +33,9 @@ int take_error_status() noexcept;
 // own, ELIZA_ERR_OOM for std::bad_alloc, ELIZA_ERR_FFI_FAULT for anything else.
 int set_error_from_exception(char** out_error) noexcept;
 
+// What the system says of an errno, for a message.
+std::string system_reason(int error_number);
+
 // Runs `body` behind the exception wall: its result, or the status of what it threw. Clears *out_error first, and frees
 // a message that `body` had left there when it threw.
 template <typename Body>

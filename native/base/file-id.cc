@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "native/base/error.h"
 
@@ -12,8 +11,7 @@ namespace eliza {
 FileId file_id(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) {
-    throw Error(ELIZA_ERR_BUNDLE_INVALID,
-                "the model file " + path + " cannot be opened: " + std::generic_category().message(errno));
+    throw Error(ELIZA_ERR_BUNDLE_INVALID, "the model file " + path + " cannot be opened: " + system_reason(errno));
   }
 #if defined(__APPLE__)
   const struct timespec modified = info.st_mtimespec;

@@ -4,9 +4,10 @@
 
 #if defined(__linux__)
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 #include <string>
+
+#include "native/base/regular-file.h"
 #elif defined(__APPLE__)
 #include <mach/mach.h>
 #include <mach/mach_host.h>
@@ -18,7 +19,7 @@ namespace eliza {
 namespace {
 
 std::optional<uint64_t> read_number(const std::string& path) {
-  std::ifstream file(path);
+  std::istringstream file(system_text(path));
   uint64_t value = 0;
   if (file >> value) return value;
   return std::nullopt;  // no such file, or "max"
@@ -30,7 +31,7 @@ std::optional<uint64_t> left_in(const std::string& directory, const char* limit_
   const std::optional<uint64_t> usage = read_number(directory + "/" + usage_name);
   if (!limit || !usage) return std::nullopt;
   uint64_t reclaimable = 0;
-  std::ifstream stat(directory + "/memory.stat");
+  std::istringstream stat(system_text(directory + "/memory.stat"));
   std::string key;
   for (uint64_t value; stat >> key >> value;) {
     if (key == "inactive_file" || key == "total_inactive_file") reclaimable = value;
@@ -54,7 +55,7 @@ std::optional<uint64_t> left_in_cgroups() {
 
 std::optional<uint64_t> available_memory() {
   std::optional<uint64_t> available;
-  std::ifstream meminfo("/proc/meminfo");
+  std::istringstream meminfo(system_text("/proc/meminfo"));
   for (std::string line; std::getline(meminfo, line);) {
     if (line.rfind("MemAvailable:", 0) != 0) continue;
     uint64_t kibibytes = 0;

@@ -7,14 +7,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <system_error>
 
+#include "native/base/descriptor.h"
 #include "native/base/error.h"
 
 namespace eliza {
 namespace {
-
-std::string message(int error_number) { return std::generic_category().message(error_number); }
 
 // A new file beside `path`; its name goes to *name. Names are tried until one is free: a process that was killed may
 // have left its file, and have had the number of this one, as the only process of a container has.
@@ -65,7 +63,7 @@ void refuse_slot(const std::string& path, const std::string& what) {
 void write_slot_bytes(const std::string& path, std::initializer_list<SlotPart> parts) {
   const auto fail = [&](const char* what) {
     const int error = errno;
-    throw Error(ELIZA_ERR_FFI_FAULT, "the slot file " + path + " cannot be " + what + ": " + message(error));
+    throw Error(ELIZA_ERR_FFI_FAULT, "the slot file " + path + " cannot be " + what + ": " + system_reason(error));
   };
   // A rename takes the place of whatever is there: of a device or a pipe, too.
   struct stat target{};
@@ -88,12 +86,19 @@ void write_slot_bytes(const std::string& path, std::initializer_list<SlotPart> p
   if (directory.get() >= 0) directory.sync();
 }
 
-// Without waiting: a pipe would keep the call until somebody writes to it.
-SlotReader::SlotReader(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  if (file_.get() < 0) refuse_slot(path, "cannot be opened: " + message(errno));
-  struct stat info{};
-  if (::fstat(file_.get(), &info) != 0 || !S_ISREG(info.st_mode)) refuse_slot(path, "is not a regular file");
-  size_ = static_cast<uint64_t>(info.st_size);
+SlotReader::SlotReader(const std::string& path) try : path_(path), file_(path) {
+} catch (const Unreadable& problem) {
+  refuse_slot(path, problem.what());
+}
+
+bool SlotReader::read(void* data, size_t size) {
+  try {
+    const size_t count = file_.read_at(position_, data, size);
+    position_ += count;
+    return count == size;
+  } catch (const Unreadable& problem) {
+    refuse_slot(path_, problem.what());
+  }
 }
 
 }  // namespace eliza

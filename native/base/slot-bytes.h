@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "native/base/descriptor.h"
+#include "native/base/regular-file.h"
 
 namespace eliza {
 
@@ -22,19 +22,20 @@ struct SlotPart {
 // fsync, rename. Throws Error; `path` is then as it was.
 void write_slot_bytes(const std::string& path, std::initializer_list<SlotPart> parts);
 
+// Throws Error where it cannot be read.
 class SlotReader {
  public:
-  // Throws Error where it cannot be opened, or is no regular file.
   explicit SlotReader(const std::string& path);
 
-  uint64_t size() const { return size_; }
+  uint64_t size() const { return file_.size(); }
 
   // The next bytes; false where the file ends before that.
-  bool read(void* data, size_t size) { return file_.read_all(data, size); }
+  bool read(void* data, size_t size);
 
  private:
-  Descriptor file_;
-  uint64_t size_ = 0;
+  const std::string path_;
+  const RegularFile file_;
+  uint64_t position_ = 0;
 };
 
 }  // namespace eliza

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <memory>
 #include <string_view>
-#include <system_error>
 
 #include "native/base/error.h"
 #include "native/bundle/manifest.h"
@@ -22,8 +21,6 @@ namespace {
 [[noreturn]] void fail(const std::string& path, const std::string& problem) {
   throw Error(ELIZA_ERR_BUNDLE_INVALID, to_valid_utf8(path) + problem);
 }
-
-std::string reason(int error_number) { return std::generic_category().message(error_number); }
 
 bool ends_with(std::string_view text, std::string_view suffix) {
   return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
@@ -49,7 +46,7 @@ std::vector<std::string> list(const std::string& directory, Wanted&& wanted) {
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(opendir(directory.c_str()), &closedir);
   if (stream == nullptr) {
     if (errno == ENOENT) return names;
-    fail(directory, " cannot be listed: " + reason(errno));
+    fail(directory, " cannot be listed: " + system_reason(errno));
   }
   for (;;) {
     errno = 0;
@@ -57,7 +54,7 @@ std::vector<std::string> list(const std::string& directory, Wanted&& wanted) {
     if (entry == nullptr) break;
     if (entry->d_name[0] != '.' && wanted(*entry)) names.emplace_back(entry->d_name);
   }
-  if (errno != 0) fail(directory, " cannot be listed: " + reason(errno));
+  if (errno != 0) fail(directory, " cannot be listed: " + system_reason(errno));
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -70,7 +67,7 @@ std::string file_problem(const std::string& path) {
     return S_ISDIR(status.st_mode) ? "is a directory, not a file" : "is not a regular file";
   }
   const int error_number = errno;
-  if (error_number != ENOENT) return "cannot be read: " + reason(error_number);
+  if (error_number != ENOENT) return "cannot be read: " + system_reason(error_number);
   return lstat(path.c_str(), &status) == 0 ? "is a link to a file that does not exist" : "does not exist";
 }
 
@@ -198,7 +195,7 @@ Bundle Bundle::open(const std::string& directory) {
   struct stat status;
   const bool exists = stat(directory.c_str(), &status) == 0;
   if (!exists || !S_ISDIR(status.st_mode)) {
-    const std::string problem = exists ? "is a file" : reason(errno);
+    const std::string problem = exists ? "is a file" : system_reason(errno);
     throw Error(ELIZA_ERR_BUNDLE_INVALID, "bundle directory " + in_quotes(directory) + ": " + problem +
                                               "; pass the directory that holds text/ (and " + kManifestName + ")");
   }

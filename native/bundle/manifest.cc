@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <limits>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "native/base/error.h"
@@ -26,8 +25,6 @@ constexpr size_t kMaxObjects = 4096;  // the parser goes through a list's elemen
 constexpr size_t kMaxPathBytes = 1024;
 
 constexpr RuntimeClass kRuntimeClasses[] = {RuntimeClass::kLlamaCpp, RuntimeClass::kLitertLm, RuntimeClass::kMlx};
-
-std::string reason(int error_number) { return std::generic_category().message(error_number); }
 
 // Watches the parser. JSON leaves open what a key that stands twice in an object means, and the parser has no bound on
 // depth: both are errors here, with the place named.
@@ -204,12 +201,10 @@ std::optional<Manifest> read_manifest(const std::string& directory) {
   struct stat status;
   if (lstat(file.c_str(), &status) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    fail_in_file(file, "cannot be read: " + reason(errno));
+    fail_in_file(file, "cannot be read: " + system_reason(errno));
   }
   // From here on there is a manifest, and a bundle is never read as if it had none.
-  if (stat(file.c_str(), &status) != 0) fail_in_file(file, "cannot be read through its link: " + reason(errno));
-  if (!S_ISREG(status.st_mode)) fail_in_file(file, "is not a file; the manifest is a JSON file");
-
+  if (stat(file.c_str(), &status) != 0) fail_in_file(file, "cannot be read through its link: " + system_reason(errno));
   return parse_manifest(read_text_file(file, kMaxBytes, "a manifest"), file);
 }
 

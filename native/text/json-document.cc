@@ -1,22 +1,15 @@
 #include "native/text/json-document.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <memory>
-#include <system_error>
 
 #include "native/base/error.h"
+#include "native/base/regular-file.h"
 #include "native/text/quote.h"
 
 namespace eliza {
 namespace {
 
 constexpr size_t kMostPathBytes = 4096;  // shown whole: paths differ at their ends
-
-std::string reason(int error_number) { return std::generic_category().message(error_number); }
 
 // A parser's complaint without its prefix "[json.exception.NAME.ID] "; it may quote megabytes of what was read.
 std::string json_reason(const std::exception& error) {
@@ -31,25 +24,23 @@ void fail_in_file(const std::string& file, const std::string& problem) {
   throw Error(ELIZA_ERR_BUNDLE_INVALID, shown(file, kMostPathBytes) + ": " + problem);
 }
 
-std::string read_text_file(const std::string& file, size_t max_bytes, const std::string& kind) {
-  struct stat status;
-  if (stat(file.c_str(), &status) != 0) fail_in_file(file, "cannot be read: " + reason(errno));
-  // Not opened before that: a FIFO would wait for its other end.
-  if (!S_ISREG(status.st_mode)) fail_in_file(file, "is not a file");
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(file.c_str(), "rbe"), &std::fclose);
-  if (stream == nullptr) fail_in_file(file, "cannot be opened: " + reason(errno));
-  std::string text;
-  // At once: growing by doubling would take twice the file's size on the way.
-  text.reserve(std::min(static_cast<size_t>(status.st_size), max_bytes));
-  char buffer[16384];
-  while (const size_t size = std::fread(buffer, 1, sizeof buffer, stream.get())) {
-    text.append(buffer, size);
-    if (text.size() > max_bytes) {
-      fail_in_file(file, "is larger than " + std::to_string(max_bytes) + " bytes, too large for " + kind);
+std::string read_text_file(const std::string& path, size_t max_bytes, const std::string& kind) {
+  try {
+    const RegularFile file(path);
+    std::string text;
+    // At once: growing by doubling would take twice the file's size on the way.
+    text.reserve(std::min(static_cast<size_t>(file.size()), max_bytes));
+    char part[16384];
+    while (const size_t size = file.read_at(text.size(), part, sizeof part)) {
+      text.append(part, size);
+      if (text.size() > max_bytes) {
+        fail_in_file(path, "is larger than " + std::to_string(max_bytes) + " bytes, too large for " + kind);
+      }
     }
+    return text;
+  } catch (const Unreadable& problem) {
+    fail_in_file(path, problem.what());
   }
-  if (std::ferror(stream.get()) != 0) fail_in_file(file, "cannot be read: " + reason(errno));
-  return text;
 }
 
 nlohmann::json parse_json(std::string_view text, const std::string& file,

@@ -16,9 +16,9 @@ namespace eliza {
 // Throws Error(ELIZA_ERR_BUNDLE_INVALID): `file`, made valid UTF-8, a colon and `problem`.
 [[noreturn]] void fail_in_file(const std::string& file, const std::string& problem);
 
-// The bytes of a file. Throws, naming it, where it is missing or no file, or holds more than `max_bytes`; `kind` says
-// what it is too large for ("a manifest").
-std::string read_text_file(const std::string& file, size_t max_bytes, const std::string& kind);
+// The bytes of a file. Throws, naming it, where it cannot be read, or holds more than `max_bytes`; `kind` says what it
+// is too large for ("a manifest").
+std::string read_text_file(const std::string& path, size_t max_bytes, const std::string& kind);
 
 // A place in a document for a message: "/files/text/0".
 std::string place_name(const nlohmann::json::json_pointer& at);

@@ -173,11 +173,11 @@ def test_a_manifest_that_cannot_be_read_is_not_an_absent_one(tmp_path: Path) -> 
     assert "through its link: No such file" in error_of(open_bundle, tmp_path / "link")
 
     (tmp_path / "directory" / MANIFEST_NAME).mkdir(parents=True)
-    assert "is not a file" in error_of(open_bundle, tmp_path / "directory")
+    assert "is a directory, not a file" in error_of(open_bundle, tmp_path / "directory")
 
     (tmp_path / "pipe").mkdir()
     os.mkfifo(tmp_path / "pipe" / MANIFEST_NAME)
-    assert "is not a file" in error_of(open_bundle, tmp_path / "pipe")
+    assert "is not a regular file" in error_of(open_bundle, tmp_path / "pipe")
 
 
 def test_a_link_to_a_manifest(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 namespace eliza::faults {
@@ -22,6 +23,7 @@ std::atomic<int64_t> countdown{0};
 std::atomic<bool> armed_sticky{false};
 std::atomic<bool> fired{false};
 std::atomic<int64_t> live{0};
+std::atomic<int64_t> inheritable{0};
 
 // Whether this call, one of `kind`, fails.
 bool fails(Kind kind) {
@@ -36,6 +38,10 @@ bool fails(Kind kind, int error) {
   if (!fails(kind)) return false;
   errno = error;
   return true;
+}
+
+void count_open(bool close_on_exec) {
+  if (counting && !close_on_exec) ++inheritable;
 }
 
 bool read_fails() { return fails(Kind::kRead, EIO) || fails(Kind::kInterrupt, EINTR); }
@@ -64,9 +70,11 @@ Inside::Inside() { counting = true; }
 Inside::~Inside() { counting = false; }
 
 int64_t live_allocations() { return live; }
+int64_t inheritable_opens() { return inheritable; }
 
 }  // namespace eliza::faults
 
+using eliza::faults::count_open;
 using eliza::faults::fails;
 using eliza::faults::Kind;
 using eliza::faults::live;
@@ -121,10 +129,12 @@ int __wrap_open(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const int mode = (flags & O_CREAT) != 0 ? va_arg(arguments, int) : 0;
   va_end(arguments);
+  count_open((flags & O_CLOEXEC) != 0);
   return fails(Kind::kOpen, EMFILE) ? -1 : __real_open(path, flags, mode);
 }
 
 FILE* __wrap_fopen(const char* path, const char* mode) {
+  count_open(std::strchr(mode, 'e') != nullptr);
   return fails(Kind::kOpen, EMFILE) ? nullptr : __real_fopen(path, mode);
 }
 

@@ -48,4 +48,7 @@ auto inside(Call&& call) {
 // Blocks allocated and not freed.
 int64_t live_allocations();
 
+// Files that were opened for programs of the host, too: without O_CLOEXEC.
+int64_t inheritable_opens();
+
 }  // namespace eliza::faults

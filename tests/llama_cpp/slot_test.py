@@ -189,10 +189,11 @@ def test_no_file(context, tmp_path):
     with context.open(context_size=64) as stream:
         with pytest.raises(abi.Error, match="cannot be opened: No such file"):
             restore(stream, tmp_path / "slot")
+        with pytest.raises(abi.Error, match="is a directory, not a file"):
+            restore(stream, tmp_path)
         os.mkfifo(tmp_path / "pipe")  # to be refused, and not to be waited for
-        for target in (tmp_path, tmp_path / "pipe"):
-            with pytest.raises(abi.Error, match="is not a regular file"):
-                restore(stream, target)
+        with pytest.raises(abi.Error, match="is not a regular file"):
+            restore(stream, tmp_path / "pipe")
 
 
 def test_saving_replaces_files_only(context, tmp_path):

@@ -31,8 +31,8 @@ namespace {
 
 namespace mx = ::mlx::core;
 
-// What sessions feed to their models comes through here: it is counted, and a session may be cancelled within a chunk of
-// it. The linker leads it here (BUILD.bazel), where it can.
+// What sessions feed to their models comes through here: it is counted, and a session may be cancelled within a chunk
+// of it. The linker leads it here (BUILD.bazel), where it can.
 struct Feeding {
   std::atomic<size_t> tokens{0};
   std::atomic<int> chunks_until_cancel{0};
@@ -177,9 +177,9 @@ std::vector<int32_t> draw(const std::vector<float>& logits, const std::vector<in
 #if defined(__linux__)
 // eliza::mlx::Decoder::feed
 extern "C" void __real__ZN5eliza3mlx7Decoder4feedEPKimb(eliza::mlx::Decoder* self, const int32_t* tokens, size_t count,
-                                                         bool last);
+                                                        bool last);
 extern "C" void __wrap__ZN5eliza3mlx7Decoder4feedEPKimb(eliza::mlx::Decoder* self, const int32_t* tokens, size_t count,
-                                                         bool last) {
+                                                        bool last) {
   feeding.tokens += count;
   if (--feeding.chunks_until_cancel == 0) feeding.cancelled.load()->cancel();
   __real__ZN5eliza3mlx7Decoder4feedEPKimb(self, tokens, count, last);

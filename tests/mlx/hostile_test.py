@@ -272,7 +272,7 @@ def test_a_shard_that_is_missing(tmp_path):
         model = linked("gemma3_vision", tmp_path / "model")
         shard = model / "model-00002-of-00003.safetensors"
         shard.unlink()
-        assert f"{shard}: cannot be read: No such file" in message_of(model)
+        assert f"{shard}: cannot be opened: No such file" in message_of(model)
 
     check()
 

@@ -181,7 +181,7 @@ def test_a_bad_file_leaves_no_trace(bad, name, tmp_path):
 def test_no_file(tmp_path):
     with open_session("llama_f32") as session:
         assert "cannot be opened: No such file" in fails(-2, session.restore, str(tmp_path / "slot"))
-        assert "is not a regular file" in fails(-2, session.restore, str(tmp_path))
+        assert "is a directory, not a file" in fails(-2, session.restore, str(tmp_path))
 
 
 def test_flipped_bits(tmp_path):

@@ -140,14 +140,14 @@ def test_a_nul_is_not_the_end(document, tmp_path):
 
 
 def test_no_file(tmp_path):
-    with pytest.raises(Error, match="tokenizer.json: cannot be read: No such file"):
+    with pytest.raises(Error, match="tokenizer.json: cannot be opened: No such file"):
         HfTokenizer(str(tmp_path))
     (tmp_path / "tokenizer.json").mkdir()
-    with pytest.raises(Error, match="tokenizer.json: is not a file"):
+    with pytest.raises(Error, match="tokenizer.json: is a directory, not a file"):
         HfTokenizer(str(tmp_path))
     (tmp_path / "tokenizer.json").rmdir()
     os.mkfifo(tmp_path / "tokenizer.json")
-    with pytest.raises(Error, match="tokenizer.json: is not a file"):
+    with pytest.raises(Error, match="tokenizer.json: is not a regular file"):
         HfTokenizer(str(tmp_path))
 
 

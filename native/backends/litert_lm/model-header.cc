@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "native/base/error.h"
+#include "native/base/regular-file.h"
 
 namespace eliza::litert_lm {
 namespace {
@@ -131,10 +132,9 @@ std::vector<std::string> split_list(const std::string& list) {
 }
 
 // The flatbuffer. Throws Error where the file's first bytes are not those of a model.
-Buffer read_buffer(std::ifstream& file, const std::string& path) {
+Buffer read_buffer(const RegularFile& file, const std::string& path) {
   char fixed[kFixedSize] = {};
-  file.read(fixed, sizeof fixed);
-  const auto size = static_cast<size_t>(file.gcount());
+  const size_t size = file.read_at(0, fixed, sizeof fixed);
   if (size == 0) fail(path, "is empty");
   if (std::string_view(fixed, std::min(size, kMagic.size())) != kMagic) {
     fail(path, "is not a LiteRT-LM model: it does not begin with " + std::string(kMagic));
@@ -153,8 +153,9 @@ Buffer read_buffer(std::ifstream& file, const std::string& path) {
                    std::to_string(kMostHeader) + " are read");
   }
   std::string bytes(static_cast<size_t>(header_end) - kFixedSize, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (static_cast<size_t>(file.gcount()) != bytes.size()) fail(path, "is truncated: it ends in its header");
+  if (file.read_at(kFixedSize, bytes.data(), bytes.size()) != bytes.size()) {
+    fail(path, "is truncated: it ends in its header");
+  }
   return Buffer(std::move(bytes));
 }
 
@@ -170,20 +171,8 @@ void read_section(const Table& section, ModelHeader* header, bool* has_model) {
   }
 }
 
-}  // namespace
-
-bool ModelHeader::runs_on(const std::string& backend) const {
-  return std::find(backends.begin(), backends.end(), backend) != backends.end();
-}
-
-ModelHeader read_model_header(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail(path, "cannot be opened");
+ModelHeader read_header(const RegularFile& file, const std::string& path) {
   const Buffer buffer = read_buffer(file, path);
-  file.clear();
-  file.seekg(0, std::ios::end);
-  const auto file_size = static_cast<uint64_t>(std::max<std::streamoff>(0, file.tellg()));
-
   ModelHeader header;
   bool has_model = false;
   try {
@@ -192,8 +181,8 @@ ModelHeader read_model_header(const std::string& path) {
       const auto begin = section.scalar<uint64_t>(1);
       const auto end = section.scalar<uint64_t>(2);
       if (begin > end) fail(path, "has a section that ends before it begins");
-      if (end > file_size) {
-        fail(path, "is truncated: it has " + std::to_string(file_size) +
+      if (end > file.size()) {
+        fail(path, "is truncated: it has " + std::to_string(file.size()) +
                        " bytes, and its header a section up to byte " + std::to_string(end));
       }
       read_section(section, &header, &has_model);
@@ -205,6 +194,20 @@ ModelHeader read_model_header(const std::string& path) {
   // What the runtime takes a model without a constraint for.
   if (header.backends.empty()) header.backends = {"cpu", "gpu"};
   return header;
+}
+
+}  // namespace
+
+bool ModelHeader::runs_on(const std::string& backend) const {
+  return std::find(backends.begin(), backends.end(), backend) != backends.end();
+}
+
+ModelHeader read_model_header(const std::string& path) {
+  try {
+    return read_header(RegularFile(path), path);
+  } catch (const Unreadable& problem) {
+    throw Error(ELIZA_ERR_BUNDLE_INVALID, "the model file " + path + " " + problem.what());
+  }
 }
 
 }  // namespace eliza::litert_lm

@@ -18,8 +18,8 @@ struct ModelHeader {
   bool runs_on(const std::string& backend) const;
 };
 
-// Reads at most 64 KiB. Throws Error(ELIZA_ERR_BUNDLE_INVALID) where the file is no such model, is of a version that is
-// not known, or shorter than its header says.
+// Reads at most 64 KiB. Throws Error(ELIZA_ERR_BUNDLE_INVALID) where the file cannot be read, is no such model, is of a
+// version that is not known, or shorter than its header says.
 ModelHeader read_model_header(const std::string& path);
 
 }  // namespace eliza::litert_lm

@@ -308,7 +308,7 @@ struct CheckedFile {
 };
 
 CheckedFile check_file(const std::string& path) {
-  const GgufFile file(path);
+  const RegularFile file(path);
   if (file.size() == 0) throw Malformed("is empty");
   GgufReader reader(file);
   if (file.size() < 4 || reader.number<uint32_t>() != 0x46554747) {  // "GGUF", little-endian
@@ -350,6 +350,8 @@ CheckedFile check_file(const std::string& path) {
 CheckedFile check_file_or_throw(const std::string& path) {
   try {
     return check_file(path);
+  } catch (const Unreadable& problem) {
+    throw Error(ELIZA_ERR_BUNDLE_INVALID, "the model file " + path + " " + problem.what());
   } catch (const Malformed& malformed) {
     throw Error(ELIZA_ERR_BUNDLE_INVALID,
                 "the model file " + path + " " + malformed.what() +

@@ -1,14 +1,8 @@
 #include "native/backends/llama_cpp/gguf-reader.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <limits>
-#include <system_error>
 
 #include "native/text/quote.h"
 
@@ -31,28 +25,6 @@ uint64_t size_of(GgufType type) { return kTypeSizes[static_cast<uint32_t>(type)]
 bool is_integer(GgufType type) {
   return type != GgufType::kFloat32 && type != GgufType::kFloat64 && type != GgufType::kString &&
          type != GgufType::kArray;
-}
-
-// O_NONBLOCK: the opening of a pipe waits for whoever writes into it.
-GgufFile::GgufFile(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  if (fd_ < 0) throw Malformed(std::string("cannot be opened: ") + std::generic_category().message(errno));
-  struct stat info{};
-  if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(fd_);
-    throw Malformed(S_ISDIR(info.st_mode) ? "is a directory" : "is not a regular file");
-  }
-  size_ = static_cast<uint64_t>(info.st_size);
-}
-
-GgufFile::~GgufFile() { ::close(fd_); }
-
-size_t GgufFile::read_at(uint64_t offset, void* data, size_t size) const {
-  ssize_t count;
-  do {
-    count = ::pread(fd_, data, size, static_cast<off_t>(offset));
-  } while (count < 0 && errno == EINTR);
-  if (count < 0) throw Malformed(std::string("cannot be read: ") + std::generic_category().message(errno));
-  return static_cast<size_t>(count);
 }
 
 void GgufReader::string(const char* what, uint64_t max, std::string* out) {

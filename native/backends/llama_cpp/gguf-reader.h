@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "native/base/regular-file.h"
+
 namespace eliza::llama_cpp {
 
 // What is wrong with a file, without its name: check_gguf adds that.
@@ -55,29 +57,11 @@ class Hash {
   uint64_t value_ = 0xcbf29ce484222325;
 };
 
-// A regular file, opened.
-class GgufFile {
- public:
-  explicit GgufFile(const std::string& path);
-  ~GgufFile();
-  GgufFile(const GgufFile&) = delete;
-  GgufFile& operator=(const GgufFile&) = delete;
-
-  uint64_t size() const { return size_; }
-
-  // Reads at most `size` bytes at `offset`; fewer at the end of the file.
-  size_t read_at(uint64_t offset, void* data, size_t size) const;
-
- private:
-  int fd_;
-  uint64_t size_ = 0;
-};
-
 // Reads forward; nothing is ever allocated, or waited for, on the word of a length that the rest of the file cannot
-// hold. Throws Malformed.
+// hold. Throws Malformed, or Unreadable.
 class GgufReader {
  public:
-  explicit GgufReader(const GgufFile& file) : file_(file) {}
+  explicit GgufReader(const RegularFile& file) : file_(file) {}
 
   uint64_t position() const { return position_; }
   uint64_t remaining() const { return file_.size() - position_; }
@@ -108,7 +92,7 @@ class GgufReader {
  private:
   void bytes(void* out, size_t size);
 
-  const GgufFile& file_;
+  const RegularFile& file_;
   uint64_t position_ = 0;
   Hash hash_;
   std::array<char, 1 << 16> buffer_;

@@ -1,18 +1,12 @@
 #include "native/backends/mlx/safetensors-check.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <system_error>
 
-#include "native/base/descriptor.h"
 #include "native/base/error.h"
+#include "native/base/regular-file.h"
 #include "native/base/word-hash.h"
 #include "native/text/quote.h"
 
@@ -192,6 +186,29 @@ class Checker {
   throw Error(ELIZA_ERR_BUNDLE_INVALID, name + ": " + problem);
 }
 
+SafetensorsHeader check_file(const RegularFile& file, const std::string& path) {
+  const uint64_t file_bytes = file.size();
+  if (file_bytes < kSafetensorsPrefix) {
+    fail(path, "has " + std::to_string(file_bytes) + " bytes, too few for a safetensors file; download it again");
+  }
+  const auto read = [&](uint64_t offset, char* to, size_t size) {
+    if (file.read_at(offset, to, size) != size) fail(path, "became shorter while it was read");
+  };
+  char prefix[kSafetensorsPrefix];
+  read(0, prefix, sizeof prefix);
+  std::string header(safetensors_header_bytes(prefix, file_bytes, path), '\0');
+  read(kSafetensorsPrefix, header.data(), header.size());
+  SafetensorsHeader result = check_safetensors_header(header, file_bytes, path);
+  const uint64_t data_begin = kSafetensorsPrefix + header.size();
+  const uint64_t sample_bytes = std::min(file_bytes - data_begin, kSampleBytes);
+  for (const uint64_t begin : {data_begin, file_bytes - sample_bytes}) {
+    char sample[kSampleBytes] = {};
+    read(begin, sample, static_cast<size_t>(sample_bytes));
+    result.fingerprint = word_hash(result.fingerprint, sample, static_cast<size_t>(sample_bytes));
+  }
+  return result;
+}
+
 }  // namespace
 
 uint64_t safetensors_header_bytes(const char* prefix, uint64_t file_bytes, const std::string& name) {
@@ -214,33 +231,11 @@ SafetensorsHeader check_safetensors_header(std::string_view header, uint64_t fil
 }
 
 SafetensorsHeader check_safetensors(const std::string& path) {
-  // Not opened before that it is a file is known: a pipe would wait for its other end.
-  struct stat info{};
-  if (::stat(path.c_str(), &info) != 0) fail(path, "cannot be read: " + std::generic_category().message(errno));
-  if (!S_ISREG(info.st_mode)) fail(path, "is no regular file");
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) fail(path, "cannot be opened: " + std::generic_category().message(errno));
-  const uint64_t file_bytes = static_cast<uint64_t>(info.st_size);
-  if (file_bytes < kSafetensorsPrefix) {
-    fail(path, "has " + std::to_string(file_bytes) + " bytes, too few for a safetensors file; download it again");
+  try {
+    return check_file(RegularFile(path), path);
+  } catch (const Unreadable& problem) {
+    fail(path, problem.what());
   }
-  const auto read = [&](char* to, size_t size) {
-    if (!file.read_all(to, size)) fail(path, "became shorter while it was read");
-  };
-  char prefix[kSafetensorsPrefix];
-  read(prefix, sizeof prefix);
-  std::string header(safetensors_header_bytes(prefix, file_bytes, path), '\0');
-  read(header.data(), header.size());
-  SafetensorsHeader result = check_safetensors_header(header, file_bytes, path);
-  const uint64_t data_bytes = file_bytes - kSafetensorsPrefix - header.size();
-  for (const uint64_t begin : {file_bytes - data_bytes, file_bytes - std::min(data_bytes, kSampleBytes)}) {
-    char sample[kSampleBytes] = {};
-    const size_t size = static_cast<size_t>(std::min(file_bytes - begin, kSampleBytes));
-    if (::lseek(file.get(), static_cast<off_t>(begin), SEEK_SET) < 0) fail(path, "cannot be read");
-    read(sample, size);
-    result.fingerprint = word_hash(result.fingerprint, sample, size);
-  }
-  return result;
 }
 
 }  // namespace eliza::mlx

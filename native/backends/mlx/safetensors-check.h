@@ -24,13 +24,13 @@ struct TensorInfo {
 struct SafetensorsHeader {
   std::map<std::string, TensorInfo> tensors;
   std::map<std::string, std::string> metadata;
-  uint64_t fingerprint =
-      0;  // of the header, the file's size, and samples of the data: models of a kind differ in these
+  // Of the header, the file's size, and samples of the data: models of a kind differ in these.
+  uint64_t fingerprint = 0;
 };
 
-// Throws Error(ELIZA_ERR_BUNDLE_INVALID) that names the file, the tensor and what is wrong with it: a file that is no
-// regular one, or ends too soon; a header that is too large, no JSON, or has a key twice; a dtype or a shape that there
-// is not; offsets outside the file, over another tensor's, or of another size than the shape has.
+// Throws Error(ELIZA_ERR_BUNDLE_INVALID) that names the file, the tensor and what is wrong with it: a file that
+// cannot be read, or ends too soon; a header that is too large, no JSON, or has a key twice; a dtype or a shape that
+// there is not; offsets outside the file, over another tensor's, or of another size than the shape has.
 SafetensorsHeader check_safetensors(const std::string& path);
 
 // The same for a header that was read already, of a file of `file_bytes` called `name` in messages. `header` is the

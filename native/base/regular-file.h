@@ -1,0 +1,42 @@
+// A file to read, and nothing that only has a file's name: a pipe, whose opening waits for who writes into it, a device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "native/base/descriptor.h"
+
+namespace eliza {
+
+// Why a file is not read, to go on behind its name: "cannot be opened: Permission denied". What it holds is not to blame.
+class Unreadable : public std::exception {
+ public:
+  explicit Unreadable(std::string what) : what_(std::move(what)) {}
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+};
+
+// Open for reading; programs that the host starts do not get it. Functions throw Unreadable.
+class RegularFile {
+ public:
+  explicit RegularFile(const std::string& path);
+
+  uint64_t size() const { return size_; }  // when it was opened
+
+  // Reads `size` bytes from `offset` on, fewer where the file ends before that. Returns how many.
+  size_t read_at(uint64_t offset, void* data, size_t size) const;
+
+ private:
+  Descriptor file_;
+  uint64_t size_ = 0;
+};
+
+// What the kernel writes into a file of /proc or /sys; empty where there is none.
+std::string system_text(const std::string& path);
+
+}  // namespace eliza
