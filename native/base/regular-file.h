@@ -1,4 +1,5 @@
-// A file to read, and nothing that only has a file's name: a pipe, whose opening waits for who writes into it, a device.
+// A file to read, and nothing that only has a file's name: a pipe, whose opening waits for who writes into it, a
+// device.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,8 @@
 
 namespace eliza {
 
-// Why a file is not read, to go on behind its name: "cannot be opened: Permission denied". What it holds is not to blame.
+// Why a file is not read, to go on behind its name: "cannot be opened: Permission denied". What it holds is not to
+// blame.
 class Unreadable : public std::exception {
  public:
   explicit Unreadable(std::string what) : what_(std::move(what)) {}

@@ -317,9 +317,8 @@ int main(const std::string& folder, const std::string& gguf, const std::string& 
       if (sticky && static_cast<Kind>(kind) == Kind::kInterrupt) continue;
       every("session", static_cast<Kind>(kind), sticky, session);
       for (const auto& [what, check] : checks) {
-        every(what, static_cast<Kind>(kind), sticky, [&](Kind k, int64_t nth, bool s, int64_t* errors) {
-          return run_check(check, k, nth, s, errors);
-        });
+        every(what, static_cast<Kind>(kind), sticky,
+              [&](Kind k, int64_t nth, bool s, int64_t* errors) { return run_check(check, k, nth, s, errors); });
       }
     }
   }

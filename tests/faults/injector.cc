@@ -24,10 +24,11 @@ std::atomic<bool> armed_sticky{false};
 std::atomic<bool> fired{false};
 std::atomic<int64_t> live{0};
 std::atomic<int64_t> inheritable{0};
+thread_local bool outside = false;
 
 // Whether this call, one of `kind`, fails.
 bool fails(Kind kind) {
-  if (!counting || armed_kind != static_cast<int>(kind)) return false;
+  if (!counting || outside || armed_kind != static_cast<int>(kind)) return false;
   const int64_t left = --countdown;
   if (left != 0 && !(left < 0 && armed_sticky)) return false;
   fired = true;
@@ -41,7 +42,7 @@ bool fails(Kind kind, int error) {
 }
 
 void count_open(bool close_on_exec) {
-  if (counting && !close_on_exec) ++inheritable;
+  if (counting && !outside && !close_on_exec) ++inheritable;
 }
 
 bool read_fails() { return fails(Kind::kRead, EIO) || fails(Kind::kInterrupt, EINTR); }
@@ -68,6 +69,9 @@ bool disarm() {
 
 Inside::Inside() { counting = true; }
 Inside::~Inside() { counting = false; }
+
+Outside::Outside() : before_(outside) { outside = true; }
+Outside::~Outside() { outside = before_; }
 
 int64_t live_allocations() { return live; }
 int64_t inheritable_opens() { return inheritable; }

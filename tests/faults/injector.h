@@ -38,6 +38,16 @@ class Inside {
   ~Inside();
 };
 
+// Nor do those that this thread makes while one of these lives: of code that is not ours.
+class Outside {
+ public:
+  Outside();
+  ~Outside();
+
+ private:
+  const bool before_;
+};
+
 // What `call` returns, with its calls counted.
 template <typename Call>
 auto inside(Call&& call) {

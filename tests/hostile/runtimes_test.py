@@ -78,7 +78,8 @@ def test_litertlm_by_its_header(monkeypatch, tmp_path, kind):
     for name, data in litertlm_cases.CLASSES[kind]().items():
         file.write_bytes(data)
         with abi.Context(tmp_path) as context:
-            assert "Download the model again" in refusal(context.open), name
+            message = refusal(context.open)
+            assert any(advice in message for advice in ("Download the model again", "Take a model", "Take one")), name
 
 
 def test_there_are_enough():

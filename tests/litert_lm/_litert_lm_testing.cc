@@ -1,4 +1,5 @@
-// For the tests of what decides whether a model can run: the ladder on hosts that are not this one, and headers.
+// For the tests of what decides whether a model can run: the ladder on hosts that are not this one, and headers; and of
+// what is said where it does not.
 #include <pybind11/functional.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "native/backends/litert_lm/accelerator.h"
+#include "native/backends/litert_lm/engine.h"
 #include "native/backends/litert_lm/model-header.h"
 #include "native/base/error.h"
 
@@ -59,6 +61,15 @@ PYBIND11_MODULE(_litert_lm_testing, module) {
   module.def("no_accelerator", &no_accelerator);
 
   module.def("passed_over", &passed_over);
+
+  // (status, message)
+  module.def("load_failure", [](const Rung& rung, const std::string& reason) {
+    EngineSettings settings;
+    settings.model_path = "/models/a.litertlm";
+    settings.rung = rung;
+    const eliza::Error error = load_failure(settings, reason);
+    return py::make_tuple(error.status(), error.what());
+  });
 
   // (the rung or None, why there is none)
   module.def("place", [](const ModelHeader& model, const std::vector<Rung>& rungs) {

@@ -209,3 +209,27 @@ def test_any_bytes_in_a_header_are_a_model_or_an_error(tmp_path_factory, data):
         assert litert.read_model_header(str(path)).backends
     except litert.Error as error:
         assert str(path) in str(error)
+
+
+# -- What is said of a model that does not load ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "reason", "status", "advice"),
+    [
+        ("cpu", "INVALID_ARGUMENT: unsupported op", -3, "take a model that this LiteRT-LM supports"),
+        ("gpu", "UNKNOWN: ", -4, "set ELIZA_LITERT_ACCELERATOR to another accelerator"),
+        ("cpu", "RESOURCE_EXHAUSTED: 7 GB", -5, "free some memory"),
+        ("gpu", "INTERNAL: mmap: Cannot allocate memory", -5, "free some memory"),
+        ("cpu", "INVALID_ARGUMENT: Cache directory does not exist: /caches", -2, "ELIZA_LITERT_CACHE_DIR"),
+    ],
+)
+def test_the_advice_fits_what_is_known(monkeypatch, accelerator, reason, status, advice):
+    monkeypatch.setenv("ELIZA_LITERT_CACHE_DIR", "/caches")
+    (rung,) = litert.ladder(accelerator, files=[OPENCL, "libvulkan.so.1"])
+    said, message = litert.load_failure(rung, reason)
+    assert said == status
+    assert message.startswith(
+        f"LiteRT-LM cannot load the model file /models/a.litertlm on the {accelerator} ({reason}); "
+    )
+    assert advice in message

@@ -311,6 +311,7 @@ def test_an_engine_that_does_not_start(bundle):
             with pytest.raises(abi.Error, match="LiteRT-LM cannot load the model file .* on the cpu") as caught:
                 context.open()
             assert "INTERNAL: \ufffd no dispatch today" in caught.value.message
+            assert "Download" not in caught.value.message  # its header was read: the file is not to blame
             assert caught.value.status == abi.BUNDLE_INVALID
         fake.behave(GOOD)
         with context.open() as stream:

@@ -58,7 +58,8 @@ def _garbage(size: int) -> bytes:
 def test_no_model(tmp_path, data, problem):
     for message in _errors(_bundle(tmp_path, data)):
         assert f"{MODEL} {problem}" in message
-        assert "Download the model again" in message
+        # Not where the file is what somebody published.
+        assert ("Download the model again" in message) == (not problem.startswith(("is of format", "holds no model")))
 
 
 @pytest.mark.parametrize("part", range(20))

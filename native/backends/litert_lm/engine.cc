@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <tuple>
 
@@ -17,16 +18,17 @@ namespace {
 // What a model of no fixed size gets where nobody says: as the runtime's own tools.
 constexpr int32_t kDefaultContext = 4096;
 
-[[noreturn]] void fail_to_load(const Api& api, const std::string& path, const std::string& device) {
-  throw Error(ELIZA_ERR_BUNDLE_INVALID, "LiteRT-LM cannot load the model file " + path + " on the " + device + " (" +
-                                            last_error(api) +
-                                            "). Download the model again, or take one that it supports");
-}
-
-// ELIZA_LITERT_CACHE_DIR; by default nothing is written, and never beside the model.
+// ELIZA_LITERT_CACHE_DIR; empty: nothing is written, and never beside the model.
 std::string cache_directory() {
   const char* directory = std::getenv("ELIZA_LITERT_CACHE_DIR");
-  return directory != nullptr && *directory != '\0' ? directory : ":nocache";
+  return directory != nullptr ? directory : "";
+}
+
+// The runtime has no other way to say so.
+bool tells_of_memory(const std::string& reason) {
+  constexpr const char* kPhrases[] = {"RESOURCE_EXHAUSTED", "ut of memory", "Cannot allocate memory"};
+  return std::any_of(std::begin(kPhrases), std::end(kPhrases),
+                     [&](const char* phrase) { return reason.find(phrase) != std::string::npos; });
 }
 
 using EngineKey = std::tuple<FileId, std::string, int32_t, int32_t>;  // file, device, context, threads
@@ -39,15 +41,37 @@ SharedCache<EngineKey, const Engine>& engines() {
 
 }  // namespace
 
+// The file's header has been read, and its size is the one that the header gives: it is the last to blame.
+Error load_failure(const EngineSettings& settings, const std::string& reason) {
+  const std::string failure = "LiteRT-LM cannot load the model file " + settings.model_path + " on the " +
+                              settings.rung.device + " (" + reason + "); ";
+  if (tells_of_memory(reason)) {
+    return Error(ELIZA_ERR_OOM, failure + "free some memory, or take a smaller model or context_size");
+  }
+  const std::string cache = cache_directory();
+  if (!cache.empty() && reason.find(cache) != std::string::npos) {
+    return Error(ELIZA_ERR_INVALID_ARG,
+                 failure + "make the directory that ELIZA_LITERT_CACHE_DIR names, or name another, or unset it");
+  }
+  if (settings.rung.accelerator != Accelerator::kCpu) {
+    return Error(ELIZA_ERR_FFI_FAULT, failure +
+                                          "update the device's driver, take a model that is made for the device, or "
+                                          "set ELIZA_LITERT_ACCELERATOR to another accelerator");
+  }
+  return Error(ELIZA_ERR_BUNDLE_INVALID,
+               failure + "take a model that this LiteRT-LM supports; its sha256 tells whether this one arrived whole");
+}
+
 Engine::Engine(const Library& library, const EngineSettings& settings)
     : api_(library.api), model_path_(settings.model_path), device_(settings.rung.device) {
   find_capacity(settings);
   const Owned<LiteRtLmEngineSettings> options(
       api_.engine_settings_create(model_path_.c_str(), accelerator_name(settings.rung.accelerator), nullptr, nullptr),
       api_.engine_settings_delete);
-  if (options == nullptr) fail_to_load(api_, model_path_, device_);
+  if (options == nullptr) throw load_failure(settings, last_error(api_));
   if (capacity_ > 0) api_.engine_settings_set_max_num_tokens(options.get(), capacity_);
-  api_.engine_settings_set_cache_dir(options.get(), cache_directory().c_str());
+  const std::string cache = cache_directory();
+  api_.engine_settings_set_cache_dir(options.get(), cache.empty() ? ":nocache" : cache.c_str());
   if (settings.rung.accelerator == Accelerator::kCpu && api_.engine_settings_set_num_threads != nullptr) {
     api_.engine_settings_set_num_threads(options.get(), settings.threads);
   }
@@ -55,7 +79,7 @@ Engine::Engine(const Library& library, const EngineSettings& settings)
     api_.engine_settings_set_litert_dispatch_lib_dir(options.get(), settings.rung.dispatch_dir.c_str());
   }
   engine_ = api_.engine_create(options.get());
-  if (engine_ == nullptr) fail_to_load(api_, model_path_, device_);
+  if (engine_ == nullptr) throw load_failure(settings, last_error(api_));
   try {
     vocabulary_.emplace(api_, engine_);
   } catch (...) {

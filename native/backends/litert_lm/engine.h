@@ -11,6 +11,7 @@
 #include "native/backends/litert_lm/floor.h"
 #include "native/backends/litert_lm/library.h"
 #include "native/backends/litert_lm/vocabulary.h"
+#include "native/base/error.h"
 #include "native/base/live-count.h"
 
 namespace eliza::litert_lm {
@@ -50,6 +51,9 @@ class Engine {
   int32_t capacity_ = 0;
   std::optional<Vocabulary> vocabulary_;
 };
+
+// What to tell of a model that the runtime does not load, and gives `reason` for.
+Error load_failure(const EngineSettings& settings, const std::string& reason);
 
 // The engine with these settings: loaded once for all who ask, within `limit`, and freed with the last of them.
 std::shared_ptr<const Engine> acquire_engine(const Library& library, const EngineSettings& settings,

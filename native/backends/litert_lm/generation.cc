@@ -12,9 +12,6 @@ namespace {
 // Pieces of text, a token each as a rule, that the runtime may be ahead of its client.
 constexpr size_t kMostQueued = 32;
 
-// Short enough for a std::string to hold it without memory of its own.
-constexpr char kOutOfMemory[] = "out of memory";
-
 }  // namespace
 
 Generation::Generation(const Api& api, std::shared_ptr<Floor> floor, std::shared_ptr<std::atomic<bool>> cancelled)
@@ -51,7 +48,7 @@ void Generation::push(const char* text) noexcept {
     try {
       if (!stopped_) queue_.emplace_back(text);
     } catch (const std::bad_alloc&) {
-      error_ = kOutOfMemory;
+      out_of_memory_ = true;
       ended_ = true;
     }
     floor_->changed.notify_all();
@@ -80,7 +77,7 @@ void Generation::end(const char* error, bool last) noexcept {
   try {
     if (!ended_ && error != nullptr) error_ = error;
   } catch (const std::bad_alloc&) {
-    error_ = kOutOfMemory;
+    out_of_memory_ = true;
   }
   ended_ = true;
   floor_->changed.notify_all();
@@ -94,6 +91,8 @@ Generation::Chunk Generation::next(std::chrono::seconds limit) {
     chunk.text = std::move(queue_.front());
     queue_.pop_front();
     floor_->changed.notify_all();
+  } else if (out_of_memory_) {
+    throw std::bad_alloc();
   } else if (ended_) {
     chunk.ended = true;
     chunk.error = error_;

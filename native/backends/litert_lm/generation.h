@@ -32,7 +32,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
     std::string error;                // of an end: the runtime's words; empty for a good one
   };
 
-  // Waits for text, the end, a cancel, or for `limit`.
+  // Waits for text, the end, a cancel, or for `limit`. Throws std::bad_alloc where memory ran out on the runtime's
+  // thread, behind the text that came before.
   Chunk next(std::chrono::seconds limit);
 
   // Asks the runtime to stop with its next token. Queued text is dropped.
@@ -59,6 +60,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   bool stopped_ = false;
   bool ended_ = false;
   std::string error_;
+  bool out_of_memory_ = false;  // on the runtime's thread: for next to tell
 };
 
 }  // namespace eliza::litert_lm

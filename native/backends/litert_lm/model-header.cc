@@ -23,8 +23,9 @@ constexpr uint32_t kMostEntries = 256;
 constexpr uint8_t kTfLiteModel = 3;
 constexpr uint8_t kStringValue = 9;
 
-[[noreturn]] void fail(const std::string& path, const std::string& problem) {
-  throw Error(ELIZA_ERR_BUNDLE_INVALID, "the model file " + path + " " + problem + ". Download the model again");
+[[noreturn]] void fail(const std::string& path, const std::string& problem,
+                       const std::string& advice = "Download the model again") {
+  throw Error(ELIZA_ERR_BUNDLE_INVALID, "the model file " + path + " " + problem + ". " + advice);
 }
 
 struct Damaged {};  // a place outside the buffer
@@ -146,7 +147,8 @@ Buffer read_buffer(const RegularFile& file, const std::string& path) {
   std::memcpy(&header_end, fixed + 24, sizeof header_end);
   if (major != kMajorVersion) {
     fail(path,
-         "is of format version " + std::to_string(major) + ", where " + std::to_string(kMajorVersion) + " is known");
+         "is of format version " + std::to_string(major) + ", where " + std::to_string(kMajorVersion) + " is known",
+         "Take a model of that version");
   }
   if (header_end <= kFixedSize || header_end > kMostHeader) {
     fail(path, "claims a header that ends at byte " + std::to_string(header_end) + ", where at most " +
@@ -190,7 +192,7 @@ ModelHeader read_header(const RegularFile& file, const std::string& path) {
   } catch (const Damaged&) {
     fail(path, "has a damaged header");
   }
-  if (!has_model) fail(path, "holds no model that generates text");
+  if (!has_model) fail(path, "holds no model that generates text", "Take one that does");
   // What the runtime takes a model without a constraint for.
   if (header.backends.empty()) header.backends = {"cpu", "gpu"};
   return header;
