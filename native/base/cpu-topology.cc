@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "native/base/cgroup.h"
-#include "native/base/error.h"
+#include "native/base/environment.h"
 
 #if defined(__linux__)
 #include <sched.h>
@@ -138,18 +139,10 @@ int32_t available_cores() {
 }
 
 int32_t default_threads() {
-  const char* value = std::getenv("ELIZA_THREADS");
-  if (value == nullptr || *value == '\0') return available_cores();
-  char* end = nullptr;
-  errno = 0;
-  const long threads = std::strtol(value, &end, 10);
-  const bool is_number = errno == 0 && end != value && *end == '\0';
   const int32_t most = most_threads();
-  if (!is_number || threads < 1 || threads > most) {
-    throw Error(ELIZA_ERR_INVALID_ARG, "ELIZA_THREADS is '" + std::string(value) + "': set it to a number from 1 to " +
-                                           std::to_string(most) + ", or unset it to use one thread per core");
-  }
-  return static_cast<int32_t>(threads);
+  const std::optional<int64_t> threads =
+      number_variable("ELIZA_THREADS", 1, most, "a number from 1 to " + std::to_string(most));
+  return threads ? static_cast<int32_t>(*threads) : available_cores();
 }
 
 }  // namespace eliza

@@ -7,12 +7,14 @@
 #include <cstdlib>
 #include <string>
 
+#include "native/base/strings.h"
+
 namespace eliza {
 namespace {
 
 int open_log() {
   const char* name = std::getenv("ELIZA_LOG");
-  if (name == nullptr || *name == '\0') return -1;
+  if (!is_set(name)) return -1;
   if (std::string_view(name) == "stderr") return STDERR_FILENO;
   // Never closed: a logging thread may outlive any owner it could have. O_APPEND keeps lines of threads, and of
   // processes that share the file, whole. A pipe that nobody reads must not hold the host up.

@@ -1,16 +1,16 @@
 #include "native/bundle/bundle.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <string_view>
 
+#include "native/base/directory.h"
 #include "native/base/error.h"
+#include "native/base/strings.h"
 #include "native/bundle/manifest.h"
 #include "native/text/quote.h"
 #include "native/text/utf8-gate.h"
@@ -20,10 +20,6 @@ namespace {
 
 [[noreturn]] void fail(const std::string& path, const std::string& problem) {
   throw Error(ELIZA_ERR_BUNDLE_INVALID, to_valid_utf8(path) + problem);
-}
-
-bool ends_with(std::string_view text, std::string_view suffix) {
-  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
 }
 
 bool is_directory(const std::string& path) {
@@ -36,27 +32,6 @@ bool is_directory(const std::string& directory, const dirent& entry) {
   if (entry.d_type == DT_DIR) return true;
   if (entry.d_type == DT_REG) return false;
   return is_directory(directory + "/" + entry.d_name);  // a link, or a file system that does not tell
-}
-
-// The names in `directory` for which wanted(entry) holds, sorted; none where there is no such directory. Hidden files
-// are left out, as by a shell's `*`: macOS leaves "._model.gguf" beside "model.gguf".
-template <typename Wanted>
-std::vector<std::string> list(const std::string& directory, Wanted&& wanted) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(opendir(directory.c_str()), &closedir);
-  if (stream == nullptr) {
-    if (errno == ENOENT) return names;
-    fail(directory, " cannot be listed: " + system_reason(errno));
-  }
-  for (;;) {
-    errno = 0;
-    const dirent* entry = readdir(stream.get());
-    if (entry == nullptr) break;
-    if (entry->d_name[0] != '.' && wanted(*entry)) names.emplace_back(entry->d_name);
-  }
-  if (errno != 0) fail(directory, " cannot be listed: " + system_reason(errno));
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 // What keeps `path` from being a readable file; "" for nothing.
@@ -75,7 +50,8 @@ std::string file_problem(const std::string& path) {
 std::string mlx_problem(const std::string& path) {
   if (!is_directory(path)) return "is not a directory";
   if (!file_problem(path + "/config.json").empty()) return "has no config.json";
-  const auto weights = list(path, [](const dirent& entry) { return ends_with(entry.d_name, ".safetensors"); });
+  const auto weights =
+      list_directory(path, [](const dirent& entry) { return ends_with(entry.d_name, ".safetensors"); });
   return weights.empty() ? "has no *.safetensors" : "";
 }
 
@@ -117,14 +93,14 @@ std::vector<Candidate> find_candidates(const std::string& bundle, RuntimeClass r
   std::vector<std::string> names;
   if (runtime_class == RuntimeClass::kMlx) {
     if (mlx_problem(text).empty()) names.emplace_back();
-    const auto models = list(text, [&text](const dirent& entry) {
+    const auto models = list_directory(text, [&text](const dirent& entry) {
       return !is_coreml_package(entry.d_name) && is_directory(text, entry) &&
              mlx_problem(text + "/" + entry.d_name).empty();
     });
     names.insert(names.end(), models.begin(), models.end());
   } else {
     const char* suffix = runtime_class == RuntimeClass::kLlamaCpp ? ".gguf" : ".litertlm";
-    names = list(text, [&text, suffix](const dirent& entry) {
+    names = list_directory(text, [&text, suffix](const dirent& entry) {
       return ends_with(entry.d_name, suffix) && !is_directory(text, entry);
     });
   }
@@ -233,8 +209,8 @@ bool Bundle::has_text_artifact(RuntimeClass runtime_class) const {
 
 std::vector<std::string> Bundle::coreml_packages() const {
   const std::string text = directory_ + "/text";
-  std::vector<std::string> packages =
-      list(text, [&text](const dirent& entry) { return is_coreml_package(entry.d_name) && is_directory(text, entry); });
+  std::vector<std::string> packages = list_directory(
+      text, [&text](const dirent& entry) { return is_coreml_package(entry.d_name) && is_directory(text, entry); });
   for (std::string& package : packages) package.insert(0, "text/");
   return packages;
 }

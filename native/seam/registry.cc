@@ -2,14 +2,9 @@
 
 #include <algorithm>
 
+#include "native/base/strings.h"
+
 namespace eliza {
-
-namespace {
-
-// Not std::tolower: the host's locale must not decide what a name is.
-char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-}  // namespace
 
 bool same_backend_name(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -29,7 +24,7 @@ Registry& Registry::instance() {
 bool Registry::add(LlmBackendFactory* factory) {
   if (factory == nullptr) return false;
   const char* name = factory->name();
-  if (name == nullptr || *name == '\0' || is_llama_cpp_name(name)) return false;
+  if (!is_set(name) || is_llama_cpp_name(name)) return false;
   RegisteredBackend added{name, factory};
 
   const std::lock_guard lock(mutex_);

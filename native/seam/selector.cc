@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "native/base/error.h"
+#include "native/base/strings.h"
 #include "native/text/quote.h"
 #include "native/text/utf8-gate.h"
 
@@ -16,26 +17,14 @@ namespace {
 constexpr char kLlamaCpp[] = "llama.cpp";
 constexpr int kLlamaCppRank = 0;
 
-// What an error message shows of a value that is longer: enough to recognise it by. Paths differ at their ends.
+// What an error message shows of a name that is longer: enough to recognise it by.
 constexpr size_t kMaxNameBytes = 80;
-constexpr size_t kMaxPathBytes = 4096;
 
 std::string_view trimmed(std::string_view text) {
   constexpr char kAsciiSpace[] = " \t\n\v\f\r";
   const size_t begin = text.find_first_not_of(kAsciiSpace);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kAsciiSpace) - begin + 1);
-}
-
-std::string quoted(std::string_view value, size_t max_bytes) { return '"' + shown(value, max_bytes) + '"'; }
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string result;
-  for (const std::string& part : parts) {
-    if (!result.empty()) result += ", ";
-    result += part;
-  }
-  return result;
 }
 
 // How many insertions, deletions and replacements of a character lead from `a` to `b` (Levenshtein).
@@ -50,16 +39,6 @@ size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return row.back();
-}
-
-// Letters and digits in lower case: "LiteRT_LM" and "litert-lm" are one mistake apart, not five.
-std::string squashed(std::string_view name) {
-  std::string result;
-  for (char c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) result += c;
-  }
-  return result;
 }
 
 // The name that a misspelt `value` was likely meant to be; empty where none is near.
@@ -277,7 +256,7 @@ class Selector {
     } else if (wanted->factory == nullptr) {
       refuse("but " + wanted->name + " is " + wanted->reason);
     } else if (wanted->can_serve == false) {
-      refuse("but " + wanted->name + " cannot serve " + quoted(request_.bundle.directory, kMaxPathBytes) + ": " +
+      refuse("but " + wanted->name + " cannot serve " + in_quotes(request_.bundle.directory, kMostPathBytes) + ": " +
              wanted->reason);
     } else if (wanted->available == false) {
       refuse("but " + wanted->name + " is not available: " + wanted->reason);
@@ -306,7 +285,7 @@ class Selector {
       const bool usable = row.factory != nullptr || &row == &decision_.backends.front();
       (usable ? valid : absent).push_back(row.name);
     }
-    std::string message = "ELIZA_LLM_BACKEND is " + quoted(*request_.env_value, kMaxNameBytes) + ", " + why;
+    std::string message = "ELIZA_LLM_BACKEND is " + in_quotes(*request_.env_value, kMaxNameBytes) + ", " + why;
     if (message.back() != '?' && message.back() != '.') message += '.';
     message += " Valid names: " + joined(valid) + ".";
     if (!absent.empty()) message += " Not in this build: " + joined(absent) + ".";

@@ -32,8 +32,6 @@ JsonField root_of(const std::string& path, const json& document) {
   return root;
 }
 
-std::string type_of(const JsonField& field) { return field.required("type", "a string").string("a string"); }
-
 // The text of a token in tokenizer_config.json: a string, or an object with "content".
 std::optional<std::string> token_text(const JsonField& config, const char* key) {
   const std::optional<JsonField> field = config.present(key);
@@ -166,7 +164,7 @@ void HfTokenizer::read_model(const JsonField& root, const HfTokenizerFile& file)
 void HfTokenizer::read_decoder(const JsonField& root) {
   const JsonField decoder = root.required("decoder", "an object that says what tokens stand for");
   std::vector<JsonField> steps;
-  if (type_of(decoder) == "Sequence") {
+  if (decoder.type() == "Sequence") {
     decoder.required("decoders", "an array").for_each_element([&steps](const JsonField& step) {
       steps.push_back(step);
     });
@@ -175,7 +173,7 @@ void HfTokenizer::read_decoder(const JsonField& root) {
   }
   bool pieces = false;
   for (const JsonField& step : steps) {
-    const std::string type = type_of(step);
+    const std::string& type = step.type();
     if (type == "ByteLevel") {
       byte_level_ = true;
     } else if (type == "ByteFallback") {
@@ -208,7 +206,7 @@ void HfTokenizer::read_decoder(const JsonField& root) {
 }
 
 void HfTokenizer::read_post_processor(const JsonField& field) {
-  const std::string type = type_of(field);
+  const std::string& type = field.type();
   if (type == "Sequence") {
     field.required("processors", "an array").for_each_element([this](const JsonField& step) {
       read_post_processor(step);

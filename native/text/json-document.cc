@@ -9,8 +9,6 @@
 namespace eliza {
 namespace {
 
-constexpr size_t kMostPathBytes = 4096;  // shown whole: paths differ at their ends
-
 // A parser's complaint without its prefix "[json.exception.NAME.ID] "; it may quote megabytes of what was read.
 std::string json_reason(const std::exception& error) {
   const std::string_view what = error.what();
@@ -104,6 +102,8 @@ const std::string& JsonField::string(const std::string& wanted) const {
   if (!value_->is_string()) reject(wanted);
   return value_->get_ref<const std::string&>();
 }
+
+const std::string& JsonField::type() const { return required("type", "a string").string("a string"); }
 
 bool JsonField::boolean() const {
   if (!value_->is_boolean()) reject("true or false");

@@ -65,6 +65,7 @@ class JsonField {
   }
 
   const std::string& string(const std::string& wanted) const;
+  const std::string& type() const;  // of an object that says itself what it is: its member "type"
   bool boolean() const;
   uint64_t whole_number(uint64_t least, uint64_t most) const;
 

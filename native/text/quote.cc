@@ -1,7 +1,6 @@
 #include "native/text/quote.h"
 
 #include "native/text/utf8-gate.h"
-#include "nlohmann/json.hpp"
 
 namespace eliza {
 
@@ -27,11 +26,7 @@ std::string shown(std::string_view bytes, size_t most) {
   return to_valid_utf8(text) + (cut ? "…" : "");
 }
 
-std::string in_quotes(std::string_view bytes) {
-  constexpr size_t kMaxBytes = 1024;  // a path is shown whole
-  const std::string shown = std::string(bytes.substr(0, kMaxBytes)) + (bytes.size() > kMaxBytes ? "..." : "");
-  return nlohmann::json(shown).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string in_quotes(std::string_view bytes, size_t most) { return '"' + shown(bytes, most) + '"'; }
 
 std::string list_in_quotes(const std::vector<std::string>& names) {
   constexpr size_t kMaxNames = 8;

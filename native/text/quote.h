@@ -12,8 +12,11 @@ namespace eliza {
 // The first `most` bytes, and "…" where there are more: whole characters, and control characters as \xNN.
 std::string shown(std::string_view bytes, size_t most = 80);
 
-// `bytes` as a JSON string, so valid UTF-8 on one line; shortened where they are many.
-std::string in_quotes(std::string_view bytes);
+// The same between quotation marks.
+std::string in_quotes(std::string_view bytes, size_t most = 1024);
+
+// As much as there is of a path: paths differ at their ends.
+inline constexpr size_t kMostPathBytes = 4096;
 
 // The names quoted, with commas; the first few and how many more where they are many.
 std::string list_in_quotes(const std::vector<std::string>& names);

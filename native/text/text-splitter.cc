@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "native/base/strings.h"
 #include "native/text/json-document.h"
 #include "native/text/unicode-classes.h"
 #include "native/text/utf8-characters.h"
@@ -18,8 +19,6 @@ constexpr char kLlama3Words[] =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr char kQwen2Words[] =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
-std::string type_of(const JsonField& field) { return field.required("type", "a string").string("a string"); }
 
 // A pattern is {"String": literal} or {"Regex": expression}.
 std::pair<std::string, bool> pattern_of(const JsonField& field) {
@@ -38,8 +37,6 @@ std::string replace_all(const std::string& text, const std::string& pattern, con
     at = found + pattern.size();
   }
 }
-
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
 // The characters of a part, and where each begins; one more entry for the end.
 class Characters {
@@ -152,7 +149,7 @@ const std::array<std::string, 256>& byte_level_table() {
 }  // namespace
 
 void Normalizer::add(const JsonField& field) {
-  const std::string type = type_of(field);
+  const std::string& type = field.type();
   if (type == "Sequence") {
     field.required("normalizers", "an array").for_each_element([this](const JsonField& step) { add(step); });
   } else if (type == "Replace") {
@@ -179,7 +176,7 @@ std::string Normalizer::apply(std::string text) const {
 }
 
 void PreTokenizer::add(const JsonField& field) {
-  const std::string type = type_of(field);
+  const std::string& type = field.type();
   Step step{};
   if (type == "Sequence") {
     field.required("pretokenizers", "an array").for_each_element([this](const JsonField& child) { add(child); });

@@ -132,7 +132,7 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     make(root, b"text/\xf0\x9f.gguf", "text/line\nbreak.gguf")
     message = error_of(open_bundle(root).text_artifact, LLAMA_CPP)
     assert "caf\ufffd.gguf" in message
-    assert "line\\nbreak.gguf" in message
+    assert "line\\x0abreak.gguf" in message
 
 
 def test_coreml_packages(tmp_path: Path) -> None:

@@ -93,8 +93,8 @@ def test_targets(document):
 def _variables() -> set[str]:
     """The environment variables that our sources read."""
     reads = (
-        r'getenv\("(ELIZA_\w+)"\)',  # C++
-        r'kBackendVariable\[\] = "(ELIZA_\w+)"',
+        r'(?:getenv|variable)\(\s*"(ELIZA_\w+)"',  # C++
+        r'k\w*Variable\[\] = "(ELIZA_\w+)"',
         r'environ(?:\.get\(|\[)"(ELIZA_\w+)"',  # Python
         r"\$\{(ELIZA_\w+)",  # the shell
     )

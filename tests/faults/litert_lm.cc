@@ -1,14 +1,10 @@
-// The promise of faults.cc for the LiteRT-LM backend: every allocation of ours fails once, and from then on for ever, on
-// the caller's thread and on the runtime's. The runtime is one that only looks like it, and never runs out of memory.
+// The promise of faults.cc for the LiteRT-LM backend: every allocation of ours fails once, and from then on for ever,
+// on the caller's thread and on the runtime's. The runtime is one that only looks like it, and never runs out of
+// memory.
 //
 //   litert_lm libfake.so MODEL.litertlm
 //
 // Prints a line of JSON for each loop and each problem; ends with 1 after a problem.
-#include "native/backends/litert_lm/engine.h"
-#include "native/backends/litert_lm/library.h"
-#include "native/backends/litert_lm/session.h"
-#include "native/backends/litert_lm/tokenizer.h"
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "native/backends/litert_lm/engine.h"
+#include "native/backends/litert_lm/library.h"
+#include "native/backends/litert_lm/session.h"
+#include "native/backends/litert_lm/tokenizer.h"
 #include "native/include/eliza-inference-ffi.h"
 #include "tests/faults/injector.h"
 

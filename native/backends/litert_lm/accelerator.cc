@@ -9,7 +9,9 @@
 #include <sys/system_properties.h>
 #endif
 
+#include "native/base/environment.h"
 #include "native/base/error.h"
+#include "native/base/strings.h"
 #include "native/text/quote.h"
 
 namespace eliza::litert_lm {
@@ -48,21 +50,6 @@ std::vector<std::string> gpu_loaders(const Host& host) {
 #else
   return {"libvulkan.so.1"};
 #endif
-}
-
-std::string squashed(const std::string& name) {
-  std::string result;
-  for (char c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) result += c;
-  }
-  return result;
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string result;
-  for (const std::string& part : parts) result += (result.empty() ? "" : ", ") + part;
-  return result;
 }
 
 Rung npu_rung(const Host& host, const std::vector<std::string>& directories) {
@@ -204,8 +191,7 @@ std::vector<Rung> host_ladder(const Library* library) {
   std::vector<std::string> directories;
   const size_t slash = library == nullptr ? std::string::npos : library->path.rfind('/');
   if (slash != std::string::npos) directories.push_back(library->path.substr(0, slash));
-  const char* const setting = std::getenv("ELIZA_LITERT_ACCELERATOR");
-  return ladder(setting == nullptr ? "" : setting, this_host(), directories);
+  return ladder(variable("ELIZA_LITERT_ACCELERATOR"), this_host(), directories);
 }
 
 std::string no_accelerator(const std::vector<Rung>& rungs) {

@@ -2,23 +2,16 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
+#include <cstdint>
+
+#include "native/base/environment.h"
 
 namespace eliza::litert_lm {
 
 std::chrono::seconds wait_limit() {
-  constexpr long kDefault = 120;
-  constexpr long kMost = 3600;
-  const char* value = std::getenv("ELIZA_LITERT_TIMEOUT");
-  if (value == nullptr || *value == '\0') return std::chrono::seconds(kDefault);
-  char* end = nullptr;
-  const long seconds = std::strtol(value, &end, 10);
-  if (*end != '\0' || seconds < 1 || seconds > kMost) {
-    throw Error(ELIZA_ERR_INVALID_ARG, "ELIZA_LITERT_TIMEOUT is '" + std::string(value) +
-                                           "': set it to a number of seconds from 1 to " + std::to_string(kMost) +
-                                           ", or unset it");
-  }
-  return std::chrono::seconds(seconds);
+  constexpr int64_t kDefault = 120;
+  return std::chrono::seconds(
+      number_variable("ELIZA_LITERT_TIMEOUT", 1, 3600, "a number of seconds from 1 to 3600").value_or(kDefault));
 }
 
 Error timed_out(const std::string& what, std::chrono::seconds limit) {

@@ -1,13 +1,13 @@
 #include "native/backends/litert_lm/engine.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <tuple>
 
 #include "native/backends/litert_lm/bounded.h"
 #include "native/backends/litert_lm/owned.h"
+#include "native/base/environment.h"
 #include "native/base/error.h"
 #include "native/base/file-id.h"
 #include "native/base/shared-cache.h"
@@ -18,11 +18,8 @@ namespace {
 // What a model of no fixed size gets where nobody says: as the runtime's own tools.
 constexpr int32_t kDefaultContext = 4096;
 
-// ELIZA_LITERT_CACHE_DIR; empty: nothing is written, and never beside the model.
-std::string cache_directory() {
-  const char* directory = std::getenv("ELIZA_LITERT_CACHE_DIR");
-  return directory != nullptr ? directory : "";
-}
+// Empty: nothing is written, and never beside the model.
+std::string cache_directory() { return variable("ELIZA_LITERT_CACHE_DIR"); }
 
 // The runtime has no other way to say so.
 bool tells_of_memory(const std::string& reason) {

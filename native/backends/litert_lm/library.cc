@@ -2,10 +2,10 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <mutex>
 #include <vector>
 
+#include "native/base/environment.h"
 #include "native/base/error.h"
 
 namespace eliza::litert_lm {
@@ -60,7 +60,7 @@ std::string own_library() {
 
 // Where to look, in order. What lies in a bundle is somebody else's, perhaps: it is taken where we brought none.
 std::vector<std::string> candidates(const char* bundle_dir) {
-  if (const char* path = std::getenv("ELIZA_LITERT_LM_LIBRARY"); path != nullptr && *path != '\0') return {path};
+  if (const std::string path = variable("ELIZA_LITERT_LM_LIBRARY"); !path.empty()) return {path};
   const std::string own = own_library();
   std::vector<std::string> paths;
   if (!own.empty()) paths.push_back(own);

@@ -14,6 +14,7 @@
 #include "native/backends/litert_lm/tokenizer.h"
 #include "native/base/cpu-topology.h"
 #include "native/base/error.h"
+#include "native/base/strings.h"
 #include "native/bundle/bundle.h"
 #include "native/text/context-size.h"
 
@@ -97,9 +98,9 @@ class Factory final : public LlmBackendFactory {
   }
 
   bool can_honour(const eliza_llm_stream_config_t* config, std::string* why) const override {
-    if (config->gbnf_grammar != nullptr && *config->gbnf_grammar != '\0') {
+    if (is_set(config->gbnf_grammar)) {
       *why = "LiteRT-LM cannot constrain its sampling to gbnf_grammar; leave it out, or use llama.cpp";
-    } else if (config->draft_max > 0 && config->mtp_drafter_path != nullptr && *config->mtp_drafter_path != '\0') {
+    } else if (config->draft_max > 0 && is_set(config->mtp_drafter_path)) {
       *why = "LiteRT-LM takes no drafter from a file of its own (mtp_drafter_path); leave it out, or use llama.cpp";
     }
     return why->empty();

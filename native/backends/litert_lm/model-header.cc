@@ -8,6 +8,7 @@
 
 #include "native/base/error.h"
 #include "native/base/regular-file.h"
+#include "native/base/strings.h"
 
 namespace eliza::litert_lm {
 namespace {
@@ -120,12 +121,11 @@ std::string string_item(const std::vector<Table>& items, std::string_view key) {
 
 std::vector<std::string> split_list(const std::string& list) {
   std::vector<std::string> parts(1);
-  for (char c : list) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (const char c : list) {
     if (c == ',') {
       parts.emplace_back();
     } else if (c != ' ') {
-      parts.back() += c;
+      parts.back() += ascii_lower(c);
     }
   }
   parts.erase(std::remove(parts.begin(), parts.end(), std::string()), parts.end());

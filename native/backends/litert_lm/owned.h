@@ -5,6 +5,7 @@
 #include <string>
 
 #include "native/backends/litert_lm/litert-lm-api.h"
+#include "native/base/strings.h"
 
 namespace eliza::litert_lm {
 
@@ -15,7 +16,7 @@ using Owned = std::unique_ptr<T, void (*)(T*)>;
 // Why the last call on this thread failed.
 inline std::string last_error(const Api& api) {
   const char* message = api.get_last_error_message();
-  return message != nullptr && *message != '\0' ? message : "it gives no reason";
+  return is_set(message) ? message : "it gives no reason";
 }
 
 }  // namespace eliza::litert_lm

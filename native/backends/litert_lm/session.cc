@@ -7,6 +7,7 @@
 #include "native/backends/litert_lm/bounded.h"
 #include "native/base/error.h"
 #include "native/base/stopwatch.h"
+#include "native/base/strings.h"
 #include "native/text/stream-checks.h"
 
 namespace eliza::litert_lm {
@@ -16,8 +17,6 @@ namespace {
 constexpr size_t kPrefillChunk = 512;
 
 constexpr char kContextFull[] = "Max number of tokens reached";  // how the runtime says it
-
-bool is_set(const char* text) { return text != nullptr && *text != '\0'; }
 
 // What was asked for, only tunes, and is not there.
 std::vector<std::string> ignored_options(const eliza_llm_stream_config_t& config) {

@@ -8,6 +8,7 @@
 #include "native/backends/llama_cpp/gguf-reader.h"
 #include "native/base/error.h"
 #include "native/base/number-text.h"
+#include "native/base/strings.h"
 #include "native/text/quote.h"
 
 namespace eliza::llama_cpp {
@@ -132,10 +133,6 @@ void read_array(GgufReader& reader, const std::string& key, Metadata* metadata) 
       if (std::isnan(reader.floating(type))) throw Malformed("key '" + shown(key) + "' holds what is not a number");
     }
   }
-}
-
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 void read_string_value(GgufReader& reader, const std::string& key, Metadata* metadata) {

@@ -39,7 +39,7 @@ constexpr std::string_view kOtherKeywords[] = {"allOf", "anyOf", "oneOf",       
   throw std::runtime_error("at " + path + ": " + what);
 }
 
-std::string in_quotes(std::string_view keyword) { return "'" + std::string(keyword) + "'"; }
+std::string quoted(std::string_view keyword) { return "'" + std::string(keyword) + "'"; }
 
 // What says nothing, as some generators write it.
 bool is_harmless(std::string_view keyword, const Json& value) {
@@ -86,7 +86,7 @@ class Checker {
   static void refuse_one(const Json& schema, const std::string& path, std::string_view keyword,
                          const std::string& why) {
     const auto found = schema.find(std::string(keyword));
-    if (found != schema.end() && !is_harmless(keyword, *found)) fail(path, in_quotes(keyword) + " " + why);
+    if (found != schema.end() && !is_harmless(keyword, *found)) fail(path, quoted(keyword) + " " + why);
   }
 
   static void refuse(const Json& schema, const std::string& path, std::initializer_list<std::string_view> keywords,
@@ -296,7 +296,7 @@ class Checker {
     for (const char* keyword : keywords) {
       if (!schema.contains(keyword) || !schema.at(keyword).is_number()) continue;
       if (schema.at(keyword).get<double>() <= static_cast<double>(kMostRepetitions)) continue;
-      fail(path, in_quotes(keyword) + " is " + schema.at(keyword).dump() + ", where a grammar repeats at most " +
+      fail(path, quoted(keyword) + " is " + schema.at(keyword).dump() + ", where a grammar repeats at most " +
                      std::to_string(kMostRepetitions) + " times");
     }
   }
@@ -320,7 +320,7 @@ class Checker {
       const bool fits =
           !schema.contains(bound) || !schema.at(bound).is_number() ||
           (bound[1] == 'i' ? schema.at(bound).get<double>() <= size : schema.at(bound).get<double>() >= size);
-      if (!fits) fail(path, in_quotes(bound) + " does not allow as many items as '" + key + "' has");
+      if (!fits) fail(path, quoted(bound) + " does not allow as many items as '" + key + "' has");
     }
     for (size_t i = 0; i < items.size(); ++i) node(items.at(i), path + "/" + key + "/" + std::to_string(i));
   }

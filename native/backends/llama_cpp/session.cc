@@ -7,6 +7,7 @@
 #include "native/base/cpu-topology.h"
 #include "native/base/error.h"
 #include "native/base/stopwatch.h"
+#include "native/base/strings.h"
 #include "native/text/context-size.h"
 #include "native/text/stream-checks.h"
 
@@ -33,9 +34,7 @@ Context::Options context_options(const Model& model, const eliza_llm_stream_conf
   return options;
 }
 
-bool drafts(const eliza_llm_stream_config_t& config) {
-  return config.draft_max > 0 && config.mtp_drafter_path != nullptr && *config.mtp_drafter_path != '\0';
-}
+bool drafts(const eliza_llm_stream_config_t& config) { return config.draft_max > 0 && is_set(config.mtp_drafter_path); }
 
 // What was asked for, only tunes, and is not there.
 std::vector<std::string> ignored_options(const eliza_llm_stream_config_t& config, const Model& model) {

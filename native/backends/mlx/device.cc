@@ -4,15 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cstdlib>
 #include <mutex>
 
 #include "mlx/backend/metal/metal.h"
 #include "mlx/compile.h"
 #include "mlx/device.h"
 #include "mlx/memory.h"
+#include "native/base/environment.h"
 #include "native/base/error.h"
+#include "native/base/strings.h"
 
 namespace eliza::mlx {
 namespace {
@@ -25,10 +25,8 @@ constexpr char kVariable[] = "ELIZA_MLX_DEVICE";
 constexpr size_t kCacheBytes = size_t{256} << 20;
 
 std::string wanted_device() {
-  const char* value = std::getenv("ELIZA_MLX_DEVICE");
-  std::string wanted = value == nullptr ? "" : value;
-  std::transform(wanted.begin(), wanted.end(), wanted.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string wanted = variable(kVariable);
+  std::transform(wanted.begin(), wanted.end(), wanted.begin(), ascii_lower);
   return wanted.empty() ? "auto" : wanted;
 }
 

@@ -11,6 +11,7 @@
 #include "native/backends/mlx/loaded-model.h"
 #include "native/backends/mlx/session.h"
 #include "native/base/error.h"
+#include "native/base/strings.h"
 #include "native/bundle/bundle.h"
 #include "native/text/hf-tokenizer.h"
 
@@ -43,8 +44,6 @@ Artifact text_artifact(const std::string& bundle_dir) {
   if (!artifact) throw Error(ELIZA_ERR_BUNDLE_INVALID, find_fault(bundle));
   return *artifact;
 }
-
-bool is_set(const char* text) { return text != nullptr && *text != '\0'; }
 
 class Factory final : public LlmBackendFactory {
  public:

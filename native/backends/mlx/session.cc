@@ -9,6 +9,7 @@
 #include "native/base/error.h"
 #include "native/base/slot-bytes.h"
 #include "native/base/stopwatch.h"
+#include "native/base/strings.h"
 #include "native/text/context-size.h"
 #include "native/text/sampling.h"
 #include "native/text/stream-checks.h"
@@ -16,8 +17,6 @@
 
 namespace eliza::mlx {
 namespace {
-
-bool is_set(const char* text) { return text != nullptr && *text != '\0'; }
 
 // What was asked for, only tunes, and is not there.
 std::vector<std::string> ignored_options(const eliza_llm_stream_config_t& config, Device device) {

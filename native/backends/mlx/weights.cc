@@ -1,12 +1,11 @@
 #include "native/backends/mlx/weights.h"
 
-#include <dirent.h>
-
 #include <algorithm>
-#include <memory>
 #include <set>
 
+#include "native/base/directory.h"
 #include "native/base/error.h"
+#include "native/base/strings.h"
 #include "native/base/word-hash.h"
 #include "native/text/quote.h"
 
@@ -15,10 +14,6 @@ namespace {
 
 constexpr char kIndex[] = "model.safetensors.index.json";
 constexpr size_t kMostFiles = 4096;
-
-bool ends_with(const std::string& text, const std::string& suffix) {
-  return text.size() >= suffix.size() && text.compare(text.size() - suffix.size(), suffix.size(), suffix) == 0;
-}
 
 // The files that the index names, in order. Their names come from a stranger: no paths.
 std::vector<std::string> indexed_files(const Config& index) {
@@ -34,13 +29,7 @@ std::vector<std::string> indexed_files(const Config& index) {
 }
 
 std::vector<std::string> listed_files(const std::string& directory) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(directory.c_str()), &::closedir);
-  while (const dirent* entry = stream == nullptr ? nullptr : ::readdir(stream.get())) {
-    if (entry->d_name[0] != '.' && ends_with(entry->d_name, ".safetensors")) names.emplace_back(entry->d_name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return list_directory(directory, [](const dirent& entry) { return ends_with(entry.d_name, ".safetensors"); });
 }
 
 // What config.json says about quantisation, where it is something that this backend cannot compute with.
