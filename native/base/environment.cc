@@ -19,7 +19,8 @@ std::optional<int64_t> number_variable(const char* name, int64_t least, int64_t 
   errno = 0;
   const long long number = std::strtoll(value.c_str(), &end, 10);
   if (errno != 0 || end == value.c_str() || *end != '\0' || number < least || number > most) {
-    throw Error(ELIZA_ERR_INVALID_ARG, std::string(name) + " is '" + value + "': set it to " + wanted + ", or unset it");
+    throw Error(ELIZA_ERR_INVALID_ARG,
+                std::string(name) + " is '" + value + "': set it to " + wanted + ", or unset it");
   }
   return number;
 }

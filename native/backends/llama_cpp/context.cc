@@ -6,6 +6,7 @@
 
 #include "native/backends/llama_cpp/runtime.h"
 #include "native/base/error.h"
+#include "native/text/quote.h"
 #include "native/text/stream-checks.h"
 #include "src/llama-ext.h"
 
@@ -16,7 +17,7 @@ constexpr llama_seq_id kSequence = 0;
 
 [[noreturn]] void reject_model(const Model& model) {
   throw Error(ELIZA_ERR_BUNDLE_INVALID, "the model " + model.path() + " has the architecture '" +
-                                            model.header().architecture +
+                                            shown(model.header().architecture) +
                                             "', which does not generate text token by token; take a decoder model");
 }
 

@@ -10,6 +10,7 @@
 #include "llama.h"
 #include "native/backends/llama_cpp/kv-cache.h"
 #include "native/backends/llama_cpp/model-cache.h"
+#include "native/backends/llama_cpp/owned.h"
 #include "native/backends/llama_cpp/slot-file.h"
 
 namespace eliza::llama_cpp {
@@ -109,10 +110,6 @@ class Context {
   void show_size(size_t size) { shown_size_.store(size, std::memory_order_relaxed); }
 
  private:
-  struct ContextDeleter {
-    void operator()(llama_context* context) const { llama_free(context); }
-  };
-
   bool forget_after(size_t count);
   bool can_continue_at(size_t count) const;
   bool load(const SavedContext& saved);
@@ -123,7 +120,7 @@ class Context {
   std::atomic<bool> cancelled_{false};
   const std::atomic<bool>* cancel_flag_ = &cancelled_;
   Threadpool threadpool_;  // outlives the context that uses it
-  std::unique_ptr<llama_context, ContextDeleter> context_;
+  ContextPtr context_;
   std::vector<llama_token> tokens_;
   size_t decoded_ = 0;
   std::atomic<size_t> shown_size_{0};

@@ -4,9 +4,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "native/backends/llama_cpp/owned.h"
 #include "native/backends/llama_cpp/runtime.h"
 #include "native/backends/llama_cpp/sampler.h"
 #include "native/base/error.h"
+#include "native/text/quote.h"
 #include "src/llama-ext.h"
 
 namespace eliza::llama_cpp {
@@ -34,8 +36,8 @@ void check_vocabulary(const Model& drafter, const Model& target) {
     const char* their_text = llama_vocab_get_text(drafter.vocab(), id);
     const char* our_text = llama_vocab_get_text(target.vocab(), id);
     if (std::strcmp(their_text, our_text) == 0) continue;
-    reject(drafter, "token " + std::to_string(id) + " is '" + their_text + "' in its vocabulary, and '" + our_text +
-                        "' in the model's");
+    reject(drafter, "token " + std::to_string(id) + " is '" + shown(their_text) + "' in its vocabulary, and '" +
+                        shown(our_text) + "' in the model's");
   }
 }
 
@@ -86,7 +88,7 @@ class MtpHead final : public Drafter {
       : model_(std::move(model)), target_(target), threadpool_(target.threadpool()) {
     if (target.model().header().architecture != kMtpTarget) {
       reject(*model_, std::string("it is a ") + kMtpArchitecture + ", which drafts for " + kMtpTarget +
-                          ", and this is a " + target.model().header().architecture);
+                          ", and this is a " + shown(target.model().header().architecture));
     }
     const int32_t width = llama_model_n_embd_out(target.model().get());
     if (llama_model_n_embd_out(model_->get()) != width) {
@@ -138,9 +140,6 @@ class MtpHead final : public Drafter {
   }
 
  private:
-  struct ContextDeleter {
-    void operator()(llama_context* context) const { llama_free(context); }
-  };
   struct BatchDeleter {
     void operator()(llama_batch_ext* batch) const { llama_batch_ext_free(batch); }
   };
@@ -161,7 +160,7 @@ class MtpHead final : public Drafter {
   std::shared_ptr<const Model> model_;
   Context& target_;
   Context::Threadpool threadpool_;
-  std::unique_ptr<llama_context, ContextDeleter> context_;
+  ContextPtr context_;
   std::unique_ptr<llama_batch_ext, BatchDeleter> batch_;
   std::vector<float> hidden_;
 };
@@ -173,7 +172,7 @@ bool is_mtp_drafter(const Model& drafter) { return drafter.header().architecture
 std::unique_ptr<Drafter> make_drafter(std::shared_ptr<const Model> model, Context& target) {
   if (llama_model_is_recurrent(target.model().get()) || llama_model_is_hybrid(target.model().get())) {
     throw Error(ELIZA_ERR_INVALID_ARG, "mtp_drafter_path is set, but the bundle's model ('" +
-                                           target.model().header().architecture +
+                                           shown(target.model().header().architecture) +
                                            "') cannot take a rejected token back; leave it null");
   }
   check_vocabulary(*model, target.model());

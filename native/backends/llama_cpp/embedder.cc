@@ -5,19 +5,17 @@
 
 #include "llama.h"
 #include "native/backends/llama_cpp/kv-cache.h"
+#include "native/backends/llama_cpp/owned.h"
 #include "native/backends/llama_cpp/runtime.h"
 #include "native/backends/llama_cpp/tokenizer.h"
 #include "native/base/cpu-topology.h"
 #include "native/base/error.h"
 #include "native/base/memory-info.h"
 #include "native/base/number-text.h"
+#include "native/text/context-fit.h"
 
 namespace eliza::llama_cpp {
 namespace {
-
-struct ContextDeleter {
-  void operator()(llama_context* context) const { llama_free(context); }
-};
 
 enum llama_pooling_type pooling_type(int pooling) {
   switch (pooling) {
@@ -42,8 +40,8 @@ void check_memory(const Model& model, size_t num_tokens) {
       2 * rows * num_tokens * sizeof(float) + cache_bytes(model, static_cast<uint32_t>(num_tokens), CacheTypes());
   if (!available || needed <= *available) return;
   throw Error(ELIZA_ERR_OOM, "embedding a text of " + std::to_string(num_tokens) + " tokens needs about " +
-                                 std::to_string(needed >> 20) + " MiB, where " + std::to_string(*available >> 20) +
-                                 " MiB of memory are available; split the text");
+                                 mebibytes(needed) + ", where " + mebibytes(*available) +
+                                 " of memory are available; split the text");
 }
 
 void normalise(std::vector<float>* vector) {
@@ -83,7 +81,7 @@ std::vector<float> Embedder::embed(std::string_view text, int pooling) {
   params.abort_callback = [](void* flag) { return is_stopped(static_cast<const StopFlag*>(flag)); };
   params.abort_callback_data = const_cast<StopFlag*>(&stop_);
   const CallScope scope;
-  const std::unique_ptr<llama_context, ContextDeleter> context(llama_init_from_model(model_->get(), params));
+  const ContextPtr context(llama_init_from_model(model_->get(), params));
   if (context == nullptr) {
     throw Error(ELIZA_ERR_FFI_FAULT, "llama.cpp cannot set up a context for embeddings (" + scope.reason() + ")");
   }

@@ -385,8 +385,7 @@ GgufHeader check_gguf(const std::string& path) {
 
   const uint64_t count = static_cast<uint64_t>(first.split_count);
   const std::string suffix = "-00001-of-" + five_digits(count) + ".gguf";
-  if (first.split_number != 0 || count > kMaxSplits || path.size() <= suffix.size() ||
-      path.compare(path.size() - suffix.size(), suffix.size(), suffix) != 0) {
+  if (first.split_number != 0 || count > kMaxSplits || !ends_with(path, suffix)) {
     throw Error(ELIZA_ERR_BUNDLE_INVALID, "the model file " + path + " says that it is part " +
                                               std::to_string(first.split_number + 1) + " of " + std::to_string(count) +
                                               ": open the first part, with a name that ends in '" + suffix +

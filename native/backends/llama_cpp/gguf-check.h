@@ -32,7 +32,8 @@ struct GgufHeader {
 };
 
 // Checks the file at `path`, and with the first file of a split set ("…-00001-of-00003.gguf") all its others. Throws
-// Error(ELIZA_ERR_BUNDLE_INVALID): the file, what is wrong with it, and that it should be downloaded again.
+// Error(ELIZA_ERR_BUNDLE_INVALID): the file, what is wrong with it, and that it should be downloaded again, unless it
+// cannot be read.
 GgufHeader check_gguf(const std::string& path);
 
 // The size of `elements` (a multiple of the block) of a tensor type, by its number in the file format; nullopt for an

@@ -1,6 +1,7 @@
 #include "native/backends/llama_cpp/gpu.h"
 
 #include "native/backends/llama_cpp/runtime.h"
+#include "native/base/strings.h"
 
 // Defined by BUILD.bazel for platforms with such an accelerator.
 #ifdef ELIZA_WITH_CUDA
@@ -59,9 +60,9 @@ std::string device_name(ggml_backend_dev_t device) {
 }
 
 std::string device_names(const std::vector<ggml_backend_dev_t>& devices) {
-  std::string names;
-  for (const ggml_backend_dev_t device : devices) names += (names.empty() ? "" : ", ") + device_name(device);
-  return names;
+  std::vector<std::string> names;
+  for (const ggml_backend_dev_t device : devices) names.push_back(device_name(device));
+  return joined(names);
 }
 
 }  // namespace eliza::llama_cpp

@@ -1,10 +1,10 @@
 // A GBNF grammar (https://github.com/ggml-org/llama.cpp/blob/master/grammars/README.md) over a model's tokens.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "llama.h"
+#include "native/backends/llama_cpp/owned.h"
 
 namespace eliza::llama_cpp {
 
@@ -32,13 +32,10 @@ class Grammar {
   void accept(llama_token token);
 
  private:
-  struct Deleter {
-    void operator()(llama_sampler* sampler) const { llama_sampler_free(sampler); }
-  };
   bool writes_text(llama_token token) const;
 
   const llama_vocab* vocab_;
-  std::unique_ptr<llama_sampler, Deleter> sampler_;
+  SamplerPtr sampler_;
   std::string unfinished_;  // the bytes of a character that is not complete yet
 };
 

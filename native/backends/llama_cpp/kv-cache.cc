@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "native/base/error.h"
+#include "native/base/strings.h"
 #include "native/text/context-fit.h"
 
 namespace eliza::llama_cpp {
@@ -66,7 +67,7 @@ LayerShape layer_shape(const Model& model, size_t layer) {
 }
 
 ggml_type parse_type(const char* field, const char* name) {
-  if (name == nullptr || *name == '\0') return GGML_TYPE_F16;
+  if (!is_set(name)) return GGML_TYPE_F16;
   std::string known;
   for (const ggml_type type : kCacheTypes) {
     if (std::string_view(name) == ggml_type_name(type)) return type;

@@ -77,8 +77,9 @@ Model::Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only, con
       throw Error(ELIZA_ERR_OOM,
                   "the model file " + path + " does not fit " + device_ + " (" + reason + "); try fewer n_gpu_layers");
     }
-    throw Error(ELIZA_ERR_BUNDLE_INVALID, "llama.cpp cannot load the model file " + path + " (" + reason +
-                                              "). Download the model again, or take one that llama.cpp supports");
+    throw Error(ELIZA_ERR_BUNDLE_INVALID,
+                "llama.cpp cannot load the model file " + path + " (" + reason +
+                    "). Take one that llama.cpp supports; its sha256 tells whether this one arrived whole");
   }
   try {
     check_vocabulary(vocab(), path);

@@ -2,21 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "llama.h"
 #include "native/backends/llama_cpp/grammar.h"
+#include "native/backends/llama_cpp/owned.h"
 #include "native/text/sampling.h"
 
 namespace eliza::llama_cpp {
-
-struct SamplerDeleter {
-  void operator()(llama_sampler* sampler) const { llama_sampler_free(sampler); }
-};
-using SamplerPtr = std::unique_ptr<llama_sampler, SamplerDeleter>;
 
 // Repeat penalty, top-k, top-p, temperature, draw: llama.cpp's samplers in llama.cpp's order, with its results token
 // for token. Two of them are ours, for speed: greedy decoding reads the logits once and builds no candidates, and the
