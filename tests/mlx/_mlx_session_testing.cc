@@ -20,6 +20,7 @@
 #include "native/backends/mlx/decoder.h"
 #include "native/backends/mlx/loaded-model.h"
 #include "native/backends/mlx/mlx-core.h"
+#include "native/backends/mlx/mlx.h"
 #include "native/backends/mlx/sampler.h"
 #include "native/backends/mlx/session.h"
 #include "native/base/error.h"
@@ -174,6 +175,9 @@ std::vector<int32_t> draw(const std::vector<float>& logits, const std::vector<in
 
 }  // namespace
 
+// For the backend, every context here is one that was closed while it opens a stream on it.
+const char* llm_backend_context_bundle_dir(const EliInferenceContext*) { return nullptr; }
+
 #if defined(__linux__)
 // eliza::mlx::Decoder::feed
 extern "C" void __real__ZN5eliza3mlx7Decoder4feedEPKimb(eliza::mlx::Decoder* self, const int32_t* tokens, size_t count,
@@ -212,6 +216,10 @@ PYBIND11_MODULE(_mlx_session_testing, m) {
 #if defined(__linux__)
   m.def("fed_tokens", [] { return feeding.tokens.load(); });  // by all sessions
 #endif
+  m.def("open_on_a_closed_context", [] {
+    const eliza_llm_stream_config_t config = ELIZA_LLM_STREAM_CONFIG_DEFAULT;
+    eliza::mlx::factory()->open(nullptr, &config, nullptr);
+  });
   m.def("gguf_tensors", [](const std::string& path) { return mx::load_gguf(path).first.size(); });
   m.def("active_memory", [] { return mx::get_active_memory(); });
   m.def("cached_memory", [] { return mx::get_cache_memory(); });

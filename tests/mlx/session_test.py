@@ -363,6 +363,10 @@ def test_another_value_of_the_device_variable_is_an_error(monkeypatch):
     assert "ELIZA_MLX_DEVICE is 'npu': it takes auto, metal or cpu" in fails(-1, lambda: open_session("llama_f32"))
 
 
+def test_a_context_that_was_closed_meanwhile():
+    assert "the context is closed" in fails(-2, _mlx_session_testing.open_on_a_closed_context)
+
+
 def test_two_sessions_share_the_weights():
     with open_session("gemma4_f32") as first:
         one = _mlx_session_testing.active_memory()

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "native/base/error.h"
+#include "native/text/quote.h"
 #include "native/text/token-ids.h"
 #include "native/text/utf8-gate.h"
 
@@ -48,7 +49,7 @@ const Vocabulary::Unreadable* unreadable_at(const Vocabulary& vocabulary, const 
 
 [[noreturn]] void throw_unspeakable(const Vocabulary& vocabulary, int32_t token, size_t index) {
   throw Error(ELIZA_ERR_INVALID_ARG,
-              "token " + std::to_string(token) + " (\"" + vocabulary.text(&token, 1) + "\") at index " +
+              "token " + std::to_string(token) + " (" + in_quotes(vocabulary.text(&token, 1)) + ") at index " +
                   std::to_string(index) +
                   " cannot be prefilled: LiteRT-LM takes text, and no text gives this token here (a part of a "
                   "character, or a control token); leave it out, or tokenize the text again");

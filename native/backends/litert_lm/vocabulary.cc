@@ -47,10 +47,10 @@ void Vocabulary::find_start() {
 void Vocabulary::find_unreadable() {
   constexpr int32_t kMostSpecial = 1024;
   for (int32_t id = 0; id < std::min(size_, kMostSpecial); ++id) {
-    std::string shown = text(&id, 1);
-    const auto same = [&](const Unreadable& other) { return other.text == shown; };
+    std::string spelling = text(&id, 1);
+    const auto same = [&](const Unreadable& other) { return other.text == spelling; };
     if (std::any_of(unreadable_.begin(), unreadable_.end(), same)) continue;
-    if (tokenize(shown).size() != 1) unreadable_.push_back({std::move(shown), id});
+    if (tokenize(spelling).size() != 1) unreadable_.push_back({std::move(spelling), id});
   }
 }
 

@@ -76,19 +76,15 @@ class Factory final : public LlmBackendFactory {
     return HfTokenizer::load(text_artifact(bundle_dir).path);
   }
 
-  LlmBackendSession* open(EliInferenceContext* context, const eliza_llm_stream_config_t* config,
-                          char** out_error) override {
-    LlmBackendSession* session = nullptr;
-    guard(out_error, [&] {
-      const Artifact artifact = text_artifact(llm_backend_context_bundle_dir(context));
-      const ContextWish context_size = context_wish(*config, artifact.context_size);
-      std::shared_ptr<const LoadedModel> model = acquire_model(artifact.path, context_size);
-      const std::shared_ptr<const HfTokenizer> tokenizer = model->tokenizer();
-      session = new Session(std::move(model), *config, context_size,
-                            [tokenizer](int32_t token) { return std::string(tokenizer->piece(token)); });
-      return ELIZA_OK;
-    });
-    return session;
+  LlmBackendSession* open(EliInferenceContext* context, const eliza_llm_stream_config_t* config, char**) override {
+    const char* const bundle_dir = llm_backend_context_bundle_dir(context);
+    if (bundle_dir == nullptr) throw Error(ELIZA_ERR_INVALID_ARG, "the context is closed; open another one");
+    const Artifact artifact = text_artifact(bundle_dir);
+    const ContextWish context_size = context_wish(*config, artifact.context_size);
+    std::shared_ptr<const LoadedModel> model = acquire_model(artifact.path, context_size);
+    const std::shared_ptr<const HfTokenizer> tokenizer = model->tokenizer();
+    return new Session(std::move(model), *config, context_size,
+                       [tokenizer](int32_t token) { return std::string(tokenizer->piece(token)); });
   }
 };
 
