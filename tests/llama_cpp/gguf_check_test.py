@@ -13,6 +13,7 @@ import struct
 
 import _llama_cpp_testing as llama
 import pytest
+from elizainference.cli import _headers
 
 from tests.models import make_tiny_gguf, vocabulary
 from tests.models.gguf_writer import ARRAY, BOOL, F32, STRING, U32, GgufWriter
@@ -336,3 +337,7 @@ def test_split_sets(tmp_path):
 def test_the_table_of_types_is_ggmls(elements):
     for kind in range(60):
         assert llama.row_bytes(kind, elements) == llama.ggml_row_bytes(kind, elements), f"type {kind}"
+
+
+def test_eliza_bundle_inspect_has_a_name_for_each_type():
+    assert set(_headers._GGML_TYPES) == {kind for kind in range(60) if llama.row_bytes(kind, 256) is not None}
