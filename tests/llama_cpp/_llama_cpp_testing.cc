@@ -23,27 +23,15 @@
 #include "native/backends/llama_cpp/sampler.h"
 #include "native/backends/llama_cpp/session.h"
 #include "native/backends/llama_cpp/stop-flag.h"
-#include "native/base/error.h"
 #include "native/include/eliza-inference-ffi.h"
-#include "native/text/utf8-gate.h"
+#include "tests/support/status-errors.h"
 
 namespace py = pybind11;
 
 namespace {
 
+using eliza::check_status;
 using eliza::llama_cpp::Model;
-
-// Python's RuntimeError, "STATUS: message".
-[[noreturn]] void raise(int status, const std::string& message) {
-  throw std::runtime_error(std::to_string(status) + ": " + message);
-}
-
-void check(int status, char* error) {
-  if (status >= 0) return;
-  const std::string message = error == nullptr ? "" : error;
-  std::free(error);
-  raise(status, message);
-}
 
 eliza_llm_stream_config_t make_config(const py::dict& fields) {
   eliza_llm_stream_config_t config = ELIZA_LLM_STREAM_CONFIG_DEFAULT;
@@ -67,7 +55,7 @@ class DirectSession {
 
   void prefill(const std::vector<int32_t>& tokens) {
     char* error = nullptr;
-    check(session_->prefill(tokens.data(), tokens.size(), &error), error);
+    check_status(session_->prefill(tokens.data(), tokens.size(), &error), error);
   }
 
   // The tokens of the whole generation.
@@ -79,7 +67,7 @@ class DirectSession {
       size_t count = 0;
       char* error = nullptr;
       const int status = session_->next(tokens, 32, &count, text, sizeof text, nullptr, nullptr, &error);
-      check(status, error);
+      check_status(status, error);
       generated.insert(generated.end(), tokens, tokens + count);
       if (status == 1) return generated;
     }
@@ -89,12 +77,12 @@ class DirectSession {
 
   void save(const std::string& path) {
     char* error = nullptr;
-    check(session_->save_slot(path.c_str(), &error), error);
+    check_status(session_->save_slot(path.c_str(), &error), error);
   }
 
   void restore(const std::string& path) {
     char* error = nullptr;
-    check(session_->restore_slot(path.c_str(), &error), error);
+    check_status(session_->restore_slot(path.c_str(), &error), error);
   }
 
  private:
@@ -274,15 +262,7 @@ extern "C" int32_t __wrap_llama_decode(llama_context* context, llama_batch batch
 #endif
 
 PYBIND11_MODULE(_llama_cpp_testing, m) {
-  py::register_exception_translator([](std::exception_ptr thrown) {
-    try {
-      if (thrown) std::rethrow_exception(thrown);
-    } catch (const eliza::Error& error) {
-      // What a mutated file says need not be UTF-8; the C ABI does the same.
-      PyErr_SetString(PyExc_RuntimeError,
-                      eliza::to_valid_utf8(std::to_string(error.status()) + ": " + error.what()).c_str());
-    }
-  });
+  eliza::translate_errors();
 
   py::class_<SamplerOptions>(m, "SamplerOptions")
       .def(py::init([](float temperature, int32_t top_k, float top_p, float repeat_penalty, uint32_t seed) {

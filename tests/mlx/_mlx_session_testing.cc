@@ -4,10 +4,8 @@
 #include <pybind11/stl.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -23,14 +21,15 @@
 #include "native/backends/mlx/mlx.h"
 #include "native/backends/mlx/sampler.h"
 #include "native/backends/mlx/session.h"
-#include "native/base/error.h"
 #include "native/include/eliza-inference-ffi.h"
+#include "tests/support/status-errors.h"
 
 namespace py = pybind11;
 
 namespace {
 
 namespace mx = ::mlx::core;
+using eliza::check_status;
 
 // What sessions feed to their models comes through here: it is counted, and a session may be cancelled within a chunk
 // of it. The linker leads it here (BUILD.bazel), where it can.
@@ -40,14 +39,6 @@ struct Feeding {
   std::atomic<LlmBackendSession*> cancelled{nullptr};
 };
 Feeding feeding;
-
-// Python's RuntimeError, "STATUS: message".
-void check(int status, char* error) {
-  if (status >= 0) return;
-  const std::string message = error == nullptr ? "" : error;
-  std::free(error);
-  throw std::runtime_error(std::to_string(status) + ": " + message);
-}
 
 struct Strings {
   std::vector<std::string> kept;
@@ -93,7 +84,7 @@ class DirectSession {
     py::gil_scoped_release unlocked;
     char* error = nullptr;
     const int status = session_->prefill(tokens.data(), tokens.size(), &error);
-    check(status, error);
+    check_status(status, error);
   }
 
   // (ended, tokens, text)
@@ -105,7 +96,7 @@ class DirectSession {
     char* error = nullptr;
     const int status =
         session_->next(tokens.data(), tokens_cap, &count, text.data(), text_cap, nullptr, nullptr, &error);
-    check(status, error);
+    check_status(status, error);
     tokens.resize(count);
     text.resize(text.find('\0'));
     return {status == 1, tokens, text};
@@ -124,13 +115,13 @@ class DirectSession {
   void save(const std::string& path) {
     char* error = nullptr;
     const int status = session_->save_slot(path.c_str(), &error);
-    check(status, error);
+    check_status(status, error);
   }
 
   void restore(const std::string& path) {
     char* error = nullptr;
     const int status = session_->restore_slot(path.c_str(), &error);
-    check(status, error);
+    check_status(status, error);
   }
 
   py::dict stats() const {
@@ -191,13 +182,7 @@ extern "C" void __wrap__ZN5eliza3mlx7Decoder4feedEPKimb(eliza::mlx::Decoder* sel
 #endif
 
 PYBIND11_MODULE(_mlx_session_testing, m) {
-  py::register_exception_translator([](std::exception_ptr thrown) {
-    try {
-      if (thrown) std::rethrow_exception(thrown);
-    } catch (const eliza::Error& error) {
-      PyErr_SetString(PyExc_RuntimeError, (std::to_string(error.status()) + ": " + error.what()).c_str());
-    }
-  });
+  eliza::translate_errors();
   py::class_<DirectSession>(m, "Session")
       .def(py::init<const std::string&, const py::kwargs&>())
       .def("prefill", &DirectSession::prefill)

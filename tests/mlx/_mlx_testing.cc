@@ -3,7 +3,6 @@
 #include <pybind11/stl.h>
 
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,8 +14,7 @@
 #include "native/backends/mlx/model.h"
 #include "native/backends/mlx/safetensors-check.h"
 #include "native/backends/mlx/weights.h"
-#include "native/base/error.h"
-#include "native/text/utf8-gate.h"
+#include "tests/support/status-errors.h"
 
 namespace py = pybind11;
 
@@ -116,14 +114,7 @@ void save_quantised(const std::string& directory, int out, int in, int bits, int
 }  // namespace
 
 PYBIND11_MODULE(_mlx_testing, m) {
-  py::register_exception_translator([](std::exception_ptr thrown) {
-    try {
-      if (thrown) std::rethrow_exception(thrown);
-    } catch (const eliza::Error& error) {
-      PyErr_SetString(PyExc_RuntimeError,
-                      eliza::to_valid_utf8(std::to_string(error.status()) + ": " + error.what()).c_str());
-    }
-  });
+  eliza::translate_errors();
 
   py::class_<TestModel>(m, "Model")
       .def(py::init<const std::string&, bool>(), py::arg("directory"), py::arg("widen") = false)
