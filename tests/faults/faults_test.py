@@ -49,7 +49,7 @@ def test_nothing_went_wrong(lines):
         ("session", "short write", 3, 0),
         *(
             (check, kind, least, least_errors)
-            for check in ("gguf check", "litertlm check", "safetensors check")
+            for check in ("check of .gguf", "check of .litertlm", "check of .safetensors")
             for kind, least, least_errors in (
                 ("allocate", 5, 5),
                 ("open", 1, 1),
