@@ -25,7 +25,8 @@ _MACOS_MINIMUM_OS = "//command_line_option:macos_minimum_os"
 # {a platform of //platforms: the flags that belong to it}, as .bazelrc has them for `--config=NAME`.
 VARIANTS = {
     "android_npu": {"//platforms:enable_litert": True},
-    "android_x86_64": {},
+    # The emulator: what every Android on x86-64 has is SSE4.2, which is what clang takes for Android's baseline.
+    "android_x86_64": {"//platforms:cpu_level": "baseline"},
     "linux_arm64": {},
     "linux_cuda": {},
     "linux_x86_64": {},
