@@ -6,7 +6,7 @@
         extra_toolchains = ["//tests/platforms:android_arm64"],
     )
 
-writes NAME.jsonl, for each command a line with `mnemonic` (CppCompile, CppLink), `arguments` and `outputs`. Nothing of
+writes NAME.jsonl, for each command a line with `mnemonic` (CppArchive, CppCompile, CppLink), `arguments` and `outputs`. Nothing of
 the toolchain has to be there: `extra_toolchains` are taken before those that MODULE.bazel registers.
 """
 
@@ -15,7 +15,7 @@ _CommandsInfo = provider(
     fields = {"lines": "A depset of commands, as JSON."},
 )
 
-_MNEMONICS = ["CppCompile", "CppLink"]
+_MNEMONICS = ["CppArchive", "CppCompile", "CppLink"]
 
 def _targets(value):
     if type(value) == "Target":

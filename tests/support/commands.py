@@ -17,7 +17,7 @@ _ABSOLUTE = re.compile(r"(?:-I|-L|-B|-F|-isystem|-iquote|[^=]*=)?/(?!dev/null)")
 class Command:
     """A command that a build would run."""
 
-    mnemonic: str  # CppCompile, CppLink
+    mnemonic: str  # CppArchive, CppCompile, CppLink
     arguments: tuple[str, ...]
     outputs: tuple[str, ...]
 

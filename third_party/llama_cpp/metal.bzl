@@ -113,7 +113,6 @@ def ggml_metal(name, copts, conlyopts, cxxopts, defines, include, deps):
         linkopts = [
             "-Wl,-framework,Foundation",
             "-Wl,-framework,Metal",
-            "-Wl,-framework,MetalKit",
         ],
         linkstatic = True,
         local_defines = local_defines,

@@ -4,20 +4,26 @@ load("@rules_cc//cc:cc_toolchain_config_lib.bzl", "tool_path")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/toolchains:cc_toolchain.bzl", "cc_toolchain")
 load("@rules_cc//cc/toolchains:cc_toolchain_config_info.bzl", "CcToolchainConfigInfo")
-load("//platforms/toolchains:clang.bzl", "COMPILE", "LINK", "REPRODUCIBLE", "clang_features", "flags")
+load("//platforms/toolchains:clang.bzl", "COMPILE", "COMPILE_CXX", "LINK", "REPRODUCIBLE", "clang_features", "flags")
+load(":target.bzl", "TARGET")
 
-# The oldest that MLX's own build runs on.
-_TARGET = "arm64-apple-macosx14.0"
-
-def _features(sdk, linker):
-    common = ["--target=" + _TARGET, "-isysroot", sdk]
+def _features(root):
+    common = ["--target=" + TARGET, "-isysroot", root + "/sdk"]
     return clang_features(
-        compile = [flags(COMPILE, common + REPRODUCIBLE + ["-fstack-protector-strong"])],
+        compile = [
+            flags(COMPILE, common + REPRODUCIBLE + ["-fstack-protector-strong"]),
+            # Nothing is a module here. Where C++20 could have some, Apple's math.h leaves INFINITY and NAN to the compiler's
+            # float.h, and LLVM's does not define them then.
+            flags(COMPILE_CXX, ["-Xclang", "-fno-cxx-modules"]),
+        ],
         link = [flags(LINK, common + [
-            "--ld-path=" + linker,
+            # The path alone would be called as Apple's linker of ten years ago.
+            "-fuse-ld=lld",
+            "--ld-path=%s/bin/ld64.lld" % root,
             "-Wl,-dead_strip",
             "-Wl,-headerpad_max_install_names",
             "-lc++",
+            root + "/availability.o",
         ])],
         # Apple's tools strip after linking, and sign after that.
         strip = False,
@@ -26,7 +32,8 @@ def _features(sdk, linker):
 def _config_impl(ctx):
     root = "/".join([part for part in [ctx.label.workspace_root, ctx.label.package] if part])
     tools = {
-        "ar": "bin/llvm-ar",
+        # For macOS, Bazel writes archives as libtool does.
+        "ar": "bin/llvm-libtool-darwin",
         "cpp": "bin/clang",
         "gcc": "bin/clang",
         "ld": "bin/ld64.lld",
@@ -48,13 +55,13 @@ def _config_impl(ctx):
             ctx.attr.sdk_directory,
             "%%workspace%%/%s/sdk" % root,
         ],
-        features = _features(root + "/sdk", root + "/bin/ld64.lld"),
+        features = _features(root),
         host_system_name = "local",
         target_cpu = "darwin_arm64",
         target_libc = "macosx",
-        target_system_name = _TARGET,
+        target_system_name = TARGET,
         tool_paths = [tool_path(name = name, path = path) for name, path in tools.items()],
-        toolchain_identifier = "lld-" + _TARGET,
+        toolchain_identifier = "lld-" + TARGET,
     )
 
 _lld_cc_toolchain_config = rule(
@@ -83,8 +90,8 @@ def lld_cc_toolchain(name, resource_directory, sdk_directory):
         name = name,
         all_files = ":all",
         ar_files = ":programs",
-        as_files = ":all",
-        compiler_files = ":all",
+        as_files = ":compile",
+        compiler_files = ":compile",
         dwp_files = ":nothing",
         linker_files = ":all",
         objcopy_files = ":nothing",
