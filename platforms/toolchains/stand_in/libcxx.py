@@ -15,7 +15,7 @@ CONFIG_SITE = """\
 #define _LIBCPP_HAS_THREAD_API_EXTERNAL 0
 #define _LIBCPP_HAS_THREAD_API_WIN32 0
 #define _LIBCPP_HAS_THREAD_API_C11 0
-#define _LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS 0
+#define _LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS {annotations}
 #define _LIBCPP_HAS_FILESYSTEM 1
 #define _LIBCPP_HAS_RANDOM_DEVICE 1
 #define _LIBCPP_HAS_LOCALIZATION 1
@@ -32,13 +32,16 @@ CONFIG_SITE = """\
 """
 
 
-def make_headers(zig: pathlib.Path, include: pathlib.Path, namespace: str) -> None:
-    """Puts them into c++/v1 of `include`, a new folder, for a library whose symbols are in std::`namespace`."""
+def make_headers(zig: pathlib.Path, include: pathlib.Path, namespace: str, annotations: bool = False) -> None:
+    """Puts them into c++/v1 of `include`, a new folder, for a library whose symbols are in std::`namespace`.
+
+    With `annotations`, they say since which version a system's own library has what they declare.
+    """
     target = include / "c++/v1"
     shutil.copytree(zig / "lib/libcxx/include", target)
     for header in (zig / "lib/libcxxabi/include").glob("*.h"):
         shutil.copy(header, target)
-    (target / "__config_site").write_text(CONFIG_SITE.format(namespace=namespace))
+    (target / "__config_site").write_text(CONFIG_SITE.format(namespace=namespace, annotations=int(annotations)))
     # zig passes the same as options, and has taken the include out.
     config = target / "__config"
     config.write_text("#include <__config_site>\n" + config.read_text())
