@@ -23,6 +23,12 @@ ANDROID = re.compile(r"lib(c|m|dl|log)\.so")
 _MACHINE = rb"(?:__w|build|builds|home|mnt|nix|opt|private|root|srv|tmp|usr|Users|var|work|workspace)"
 
 
+def build_paths(data: bytes) -> set[bytes]:
+    """The absolute paths of the machine that built a file, and Bazel's folders, that are left in it."""
+    absolute = re.findall(rb"(?<![\x21-\x7e])/" + _MACHINE + rb"/[\x21-\x7e]+", data)
+    return {*absolute, *re.findall(rb"[\x21-\x7e]*(?:bazel-out|execroot|sandbox/)[\x21-\x7e]*", data)}
+
+
 class Elf:
     """A shared library."""
 
@@ -104,12 +110,6 @@ class Elf:
         """The hash of the file."""
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
 
-    def build_paths(self) -> set[bytes]:
-        """The absolute paths of the machine that built it, and Bazel's folders, that are left in the file."""
-        data = self.path.read_bytes()
-        absolute = re.findall(rb"(?<![\x21-\x7e])/" + _MACHINE + rb"/[\x21-\x7e]+", data)
-        return {*absolute, *re.findall(rb"[\x21-\x7e]*(?:bazel-out|execroot|sandbox/)[\x21-\x7e]*", data)}
-
     def check(
         self,
         exports: set[str],
@@ -152,4 +152,4 @@ class Elf:
         for tag in ("RPATH", "RUNPATH"):
             for path in ":".join(self.dynamic.get(tag, [])).split(":"):
                 assert path == "" or path.startswith("$ORIGIN"), f"{tag} {path}"
-        assert self.build_paths() == set()
+        assert build_paths(self.path.read_bytes()) == set()
