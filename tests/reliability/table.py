@@ -117,15 +117,14 @@ ROWS = {
     "faults": Row(
         f"{BAZEL} run //tests/faults:faults -- $FOLDER {ROOT}/{MODEL}", _faults, "//tests/models:tiny_llama_cycle"
     ),
-    "races": Row(f"{BAZEL} run //tests/races:races_alphabet -- $FOLDER 10000 2000 100", _races),
-    "races_llama": Row(
-        f"{BAZEL} run //tests/races:races_llama -- {ROOT}/{Path(MODEL).parent.parent} 10000 400 20",
-        _races,
-        "//tests/models:tiny_llama_cycle",
-    ),
     **{
-        f"races_{runtime}": Row(f"{BAZEL} test --test_output=all //tests/races:races_{runtime}_10000_test", _races)
-        for runtime in ["litert_lm", "mlx"]
+        row: Row(f"{BAZEL} test --test_output=all //tests/races:{test}_test", _races)
+        for row, test in {
+            "races": "races_alphabet",
+            "races_llama": "races_llama",
+            "races_litert_lm": "races_litert_lm_10000",
+            "races_mlx": "races_mlx_10000",
+        }.items()
     },
     **{f"fuzz {target}": Row(f".ci/fuzz ${{FUZZ_SECONDS:-600}} {target}", _fuzz) for target in _FUZZ_TARGETS},
     "asan+ubsan": Row(".ci/sanitized", lambda output: f"{_tests(output)}; in the fuzzers {_fuzz(output)}"),
