@@ -220,6 +220,7 @@ def test_statistics_do_not_wait_for_a_prefill(context):
         assert all(used == len(prompt) or used % 512 == 0 for used in seen)
 
 
+@pytest.mark.skipif("libtsan" in os.environ.get("LD_PRELOAD", ""), reason="a chunk takes minutes under TSan")
 def test_cancel_during_a_prefill_leaves_what_was_decoded(demo_bundle):
     """On the demo model, whose prefill takes a while; afterwards it answers as if nothing had been."""
     with abi.Context(demo_bundle) as context, context.open(max_tokens=12, context_size=4096) as stream:
