@@ -94,6 +94,14 @@ def test_node(example, unpacked):
     assert _run(node, "generate.mjs", library, models.bundle("tiny_llama_cycle"), PROMPT, folder=folder) == SAID
 
 
+@pytest.mark.skipif(not shutil.which("swift-build"), reason="there is no swift-build on PATH")
+def test_swift(example, unpacked):
+    folder = example("swift")
+    _run("swift-build", folder=folder, PKG_CONFIG_PATH=unpacked / "lib/pkgconfig", HOME=folder)
+    generate = [".build/debug/generate", models.bundle("tiny_llama_cycle"), PROMPT]
+    assert _run(*generate, folder=folder, LD_LIBRARY_PATH=unpacked / "lib") == SAID
+
+
 def test_an_error_is_told(example, unpacked):
     folder = example("node")
     (folder / "node_modules").symlink_to(runfile(os.environ["KOFFI"]).parent.parent)
