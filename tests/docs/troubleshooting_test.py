@@ -256,7 +256,7 @@ def litert_lm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             return _error(context.open, **fields)
 
     monkeypatch.setenv("ELIZA_LLM_BACKEND", "litert-lm")
-    monkeypatch.setenv("ELIZA_LITERT_TIMEOUT", "1")
+    monkeypatch.setenv("ELIZA_LITERT_TIMEOUT", "3")
     for path in ("/nowhere/liblitert-lm.so", *(fake_path[name] for name in LITERT_FAKES[1:])):
         monkeypatch.setenv("ELIZA_LITERT_LM_LIBRARY", path)
         yield open_error(bundle)

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
-# What an input may take of the processor and of memory: of the former fifty times what the slowest takes.
-CPU_LIMIT_S = 6
+# What an input may take of the processor and of memory; of the former that is seventeen times what the slowest takes.
+CPU_LIMIT_S = 2
 MEMORY_LIMIT = 200 << 20
 # For what waits and computes nothing.
 HANG_S = 240
