@@ -63,9 +63,9 @@ _variant_transition = transition(
     outputs = [_PLATFORMS] + _FLAGS,
 )
 
-# What a loader, or a library itself, looks for beside a library: linux, macOS, compiled Metal kernels.
+# What a loader looks for beside a library: on Linux, on macOS.
 def _lies_beside(file):
-    return file.extension in ("so", "dylib", "metallib") or ".so." in file.basename
+    return file.extension in ("so", "dylib") or ".so." in file.basename
 
 def _variant_impl(ctx):
     # An attribute with a transition is a list, even where the transition is one-to-one.
@@ -82,7 +82,7 @@ def _variant_impl(ctx):
     names = [file.basename for file in originals]
     others = [file for file in actual[DefaultInfo].default_runfiles.files.to_list() if file.basename not in names]
     files = [link(file) for file in originals]
-    beside = [link(file) for file in others if _lies_beside(file)]
+    beside = [link(file) for file in ctx.files.beside + [file for file in others if _lies_beside(file)]]
     rest = [file for file in others if not _lies_beside(file)]
     return [
         DefaultInfo(files = depset(files), runfiles = ctx.runfiles(files = files + beside + rest)),
@@ -102,6 +102,11 @@ _variant = rule(
             doc = "The target to build.",
             mandatory = True,
         ),
+        "beside": attr.label_list(
+            allow_files = True,
+            cfg = _variant_transition,
+            doc = "Files that lie beside those of `actual`, in its configuration, besides the libraries that it is linked with.",
+        ),
         "flags": attr.string_dict(
             doc = "Flags of //platforms, by label, and the values they take.",
         ),
@@ -112,7 +117,7 @@ _variant = rule(
     doc = "Builds a target in a configuration of its own; see the file's comment.",
 )
 
-def variant(name, actual, platform = None, flags = {}, **kwargs):
+def variant(name, actual, platform = None, flags = {}, beside = [], **kwargs):
     """Declares `actual` built for `platform` with `flags`.
 
     Args:
@@ -121,11 +126,14 @@ def variant(name, actual, platform = None, flags = {}, **kwargs):
       platform: label of a platform; None keeps the one of the command line.
       flags: {label of a flag in //platforms: its value}, e.g.
         {"//platforms:enable_mlx": True, "//platforms:ffi_abi": "12"}.
+      beside: files that `actual` looks for beside itself, but for libraries it is linked with; a select() on flags of
+        the variant goes into a filegroup.
       **kwargs: attributes common to all rules (tags, visibility, testonly, ...).
     """
     _variant(
         name = name,
         actual = actual,
+        beside = beside,
         flags = {flag: str(value) for flag, value in flags.items()},
         platform = platform,
         **kwargs

@@ -311,6 +311,7 @@ def nothing() -> dict[str, bytes]:
         "a key that is not UTF-8": header(0, 1) + string(b"\xff\xfe\x80" * 9) + struct.pack("<I", 77) + bytes(4096),
         "a key twice": header(0, 2) + key("a", U32, bytes(4)) * 2 + bytes(4096),
         "an unknown architecture": replaced("general.architecture", scalar(STRING, string(b"nonsense"))),
+        "an architecture for a terminal": replaced("general.architecture", scalar(STRING, string(b"\x1b[2J\x07\r\n"))),
         "an architecture of a megabyte": replaced("general.architecture", scalar(STRING, string(b"n" * 2**20))),
         **{f"version {version}": header(0, 0, version) + bytes(4096) for version in (0, 1, 4, 2**31, 2**32 - 1)},
     }

@@ -26,3 +26,4 @@ def test_what_came_after_macos_14_is_optional():
 
 def test_what_lies_beside_it():
     assert MachO(LIBRARY.path.parent / "libmlx.dylib").install_name == "@rpath/libmlx.dylib"
+    assert (LIBRARY.path.parent / "mlx.metallib").exists()

@@ -6,6 +6,7 @@
 #include "ggml.h"
 #include "llama.h"
 #include "native/base/log.h"
+#include "native/text/quote.h"
 
 namespace eliza::llama_cpp {
 namespace {
@@ -45,14 +46,14 @@ CallScope::~CallScope() { current_scope = outer_; }
 std::string CallScope::reason() const {
   std::string line;
   for (const char c : errors_) {
-    if (line.size() >= kMostReasonBytes) return line + "...";
+    if (line.size() > kMostReasonBytes) break;
     if (c != '\n')
       line += c;
     else if (!line.empty() && line.back() != ' ')
       line += "; ";
   }
   while (!line.empty() && (line.back() == ' ' || line.back() == ';')) line.pop_back();
-  return line.empty() ? "no reason given" : line;
+  return line.empty() ? "no reason given" : shown(line, kMostReasonBytes);
 }
 
 void CallScope::add(const char* text) {
