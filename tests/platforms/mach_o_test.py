@@ -9,9 +9,11 @@ import pytest
 
 from tests.support.mach_o import SYSTEM, MachO
 
-if not all(map(shutil.which, ("clang", "ld64.lld"))):
-    pytest.skip("there is no clang with ld64.lld to make a library for macOS", allow_module_level=True)
-
+# Not for the whole module: where all is skipped, the target fails.
+makes_libraries = pytest.mark.skipif(
+    not all(map(shutil.which, ("clang", "ld64.lld"))),
+    reason="there is no clang with ld64.lld to make a library for macOS",
+)
 TARGET = "--target=arm64-apple-macosx14.0"
 SOURCE = """
 void *malloc(unsigned long size);
@@ -67,10 +69,18 @@ def _check(library: MachO, **more) -> None:
     library.check({"exported"}, SYSTEM, "14.0", **more)
 
 
+def test_a_library_for_linux(tmp_path):
+    (tmp_path / "library.so").write_bytes(b"\x7fELF".ljust(64, b"\0"))
+    with pytest.raises(AssertionError, match="no arm64 dylib"):
+        MachO(tmp_path / "library.so")
+
+
+@makes_libraries
 def test_a_library_without_a_fault(tmp_path):
     _check(_build(tmp_path))
 
 
+@makes_libraries
 @pytest.mark.parametrize(
     ("source", "options"),
     [
@@ -92,11 +102,13 @@ def test_a_fault_is_found(tmp_path, source, options):
         _check(library)
 
 
+@makes_libraries
 def test_an_export_too_few(tmp_path):
     with pytest.raises(AssertionError):
         _build(tmp_path).check({"exported", "missing"}, SYSTEM, "14.0")
 
 
+@makes_libraries
 def test_a_library_beside(tmp_path):
     (tmp_path / "libmlx.tbd").write_text(LIBRARY % ("@rpath/libmlx.dylib", "_mlx"))
     library = _build(tmp_path, "void mlx(void); void *p = mlx;", "-lmlx", "-Wl,-rpath,@loader_path")
