@@ -31,14 +31,17 @@ class _Ran:
 
 
 def _tell_where_it_dies() -> None:
-    """Where each thread is at a crash, and shortly before Bazel ends a test that takes too long.
+    """Where each thread is at a crash, and, but under TSan, shortly before Bazel ends a test that takes too long.
 
     In the place of pytest's own plugin, which forgets the latter when a test fails.
     """
     # Not pytest's stderr, which is kept until a test has ended.
     stderr = os.dup(sys.stderr.fileno())
     faulthandler.enable(stderr)
-    if limit_s := os.environ.get("TEST_TIMEOUT"):
+    # It takes a thread of its own. TSan looks at nothing in the child of a process with several threads, and ends the
+    # child if it starts one.
+    tsan = "libtsan" in os.environ.get("LD_PRELOAD", "")
+    if (limit_s := os.environ.get("TEST_TIMEOUT")) and not tsan:
         faulthandler.dump_traceback_later(0.95 * float(limit_s), file=stderr)
 
 
