@@ -73,7 +73,7 @@ def test_it_is_pulled(fake, engine):
         async with engine.astream([97], max_tokens=0) as stream:
             await anext(stream)
             fake.script(next=lambda *arguments: calls.append(1) or -4)
-            until_idle()
+            await asyncio.to_thread(until_idle)  # not on this thread: the loop has to run meanwhile
             assert calls == []
             fake.script()
             assert stream.stats.stop_reason == ""
