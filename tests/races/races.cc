@@ -142,14 +142,14 @@ struct Cancels {
   Counter asked;                     // rounds in which the cancel has returned
   Counter ready;                     // rounds after which the stream was found to be as new
   std::atomic<unsigned> usual{100};  // microseconds that a prefill and some tokens take when nobody cancels
+  int rounds = 0;                    // in which there was a cancel
   std::atomic<int> in_prefill{0};
   std::atomic<int> in_next{0};
 
   // Whether there is another round. Both threads ask it after the same rounds, when `ready` says that all is counted.
-  bool go_on(int round, int rounds) const {
-    return round <= rounds || ((in_prefill == 0 || in_next == 0) && round <= kMostTimes * rounds);
+  bool go_on(int round, int wanted) const {
+    return round <= wanted || ((in_prefill == 0 || in_next == 0) && round <= kMostTimes * wanted);
   }
-  int rounds() const { return in_prefill + in_next; }
 };
 
 // Each round until the cancel: the call in flight, or the next one, is cancelled, and after a reset the stream is as
@@ -190,6 +190,7 @@ void cancel(EliInferenceContext* context, const Exchange& exchange, int rounds, 
     if (round % 2 == 0) cancels->prefilled.wait_for(round);
     wait_a_little(random, cancels->usual);
     require(eliza_inference_llm_stream_cancel(stream) == ELIZA_OK, "a cancel");
+    ++cancels->rounds;
     cancels->asked.set(round);
   }
   worker.join();
@@ -301,6 +302,6 @@ int main(int argc, char** argv) {
   std::printf(
       "{\"answer\": %s, \"cancels\": %d, \"in_prefill\": %d, \"in_next\": %d, \"closes\": %d, "
       "\"closes_in_a_call\": %d}\n",
-      quoted(exchange.answer).c_str(), cancels.rounds(), cancels.in_prefill.load(), cancels.in_next.load(),
-      closes.rounds, closes.in_flight);
+      quoted(exchange.answer).c_str(), cancels.rounds, cancels.in_prefill.load(), cancels.in_next.load(), closes.rounds,
+      closes.in_flight);
 }
