@@ -1,9 +1,9 @@
 #include "native/backends/litert_lm/runtime-session.h"
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -77,8 +77,8 @@ RuntimeSession::~RuntimeSession() {
       doomed->generation->disown();
       delete doomed;
     }).detach();
-  } catch (const std::system_error&) {
-    // No thread. Then it stays, for the callbacks.
+  } catch (const std::exception&) {
+    // No thread, or no memory for one. Then it stays, for the callbacks.
   }
 }
 
