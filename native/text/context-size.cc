@@ -6,6 +6,7 @@
 #include "native/base/environment.h"
 
 namespace eliza {
+
 int32_t context_size_of([[maybe_unused]] const eliza_llm_stream_config_t& config) {
 #if ELIZA_INFERENCE_ABI_VERSION >= 15
   return config.context_size;

@@ -6,8 +6,8 @@
         extra_toolchains = ["//tests/platforms:android_arm64"],
     )
 
-writes NAME.jsonl, for each command a line with `mnemonic` (CppArchive, CppCompile, CppLink), `arguments` and `outputs`. Nothing of
-the toolchain has to be there: `extra_toolchains` are taken before those that MODULE.bazel registers.
+writes NAME.jsonl, for each command a line with `mnemonic` (CppArchive, CppCompile, CppLink), `arguments` and `outputs`.
+Nothing of the toolchain has to be there: `extra_toolchains` are taken before those that MODULE.bazel registers.
 """
 
 _CommandsInfo = provider(

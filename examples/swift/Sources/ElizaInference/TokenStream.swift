@@ -41,8 +41,8 @@ public final class TokenStream: @unchecked Sendable {
     }
   }
 
-  /// Prefills, then generates until the end, as the loop over it asks for more. Where the task is cancelled, the call in
-  /// flight is, too, and the loop throws `CancellationError`; `reset` makes the stream usable again.
+  /// Prefills, then generates until the end, as the loop over it asks for more. Where the task is cancelled, the call
+  /// in flight is, too, and the loop throws `CancellationError`; `reset` makes the stream usable again.
   public func generate(_ prompt: [Int32]) -> Generation { Generation(stream: self, prompt: prompt) }
 
   /// Cancels, from any thread, without waiting: `prefill` and `next` throw `InferenceError` with `cancelled`, those in
