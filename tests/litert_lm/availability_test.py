@@ -217,15 +217,19 @@ def test_any_bytes_in_a_header_are_a_model_or_an_error(tmp_path_factory, data):
 @pytest.mark.parametrize(
     ("accelerator", "reason", "status", "advice"),
     [
+        # Named in the reason, and not to blame.
+        ("cpu", "INVALID_ARGUMENT: not a model: {cache}/a.litertlm", -3, "take a model that this LiteRT-LM supports"),
         ("cpu", "INVALID_ARGUMENT: unsupported op", -3, "take a model that this LiteRT-LM supports"),
         ("gpu", "UNKNOWN: ", -4, "set ELIZA_LITERT_ACCELERATOR to another accelerator"),
         ("cpu", "RESOURCE_EXHAUSTED: 7 GB", -5, "free some memory"),
         ("gpu", "INTERNAL: mmap: Cannot allocate memory", -5, "free some memory"),
-        ("cpu", "INVALID_ARGUMENT: Cache directory does not exist: /caches", -2, "ELIZA_LITERT_CACHE_DIR"),
+        ("cpu", "INVALID_ARGUMENT: Cache directory does not exist: {nowhere}", -2, "ELIZA_LITERT_CACHE_DIR"),
     ],
 )
-def test_the_advice_fits_what_is_known(monkeypatch, accelerator, reason, status, advice):
-    monkeypatch.setenv("ELIZA_LITERT_CACHE_DIR", "/caches")
+def test_the_advice_fits_what_is_known(monkeypatch, tmp_path, accelerator, reason, status, advice):
+    nowhere = tmp_path / "nowhere"
+    monkeypatch.setenv("ELIZA_LITERT_CACHE_DIR", str(nowhere if "{nowhere}" in reason else tmp_path))
+    reason = reason.format(cache=tmp_path, nowhere=nowhere)
     (rung,) = litert.ladder(accelerator, files=[OPENCL, "libvulkan.so.1"])
     said, message = litert.load_failure(rung, reason)
     assert said == status

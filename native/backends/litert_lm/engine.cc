@@ -1,5 +1,7 @@
 #include "native/backends/litert_lm/engine.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -46,7 +48,7 @@ Error load_failure(const EngineSettings& settings, const std::string& reason) {
     return Error(ELIZA_ERR_OOM, failure + "free some memory, or take a smaller model or context_size");
   }
   const std::string cache = cache_directory();
-  if (!cache.empty() && reason.find(cache) != std::string::npos) {
+  if (!cache.empty() && ::access(cache.c_str(), W_OK | X_OK) != 0) {
     return Error(ELIZA_ERR_INVALID_ARG,
                  failure + "make the directory that ELIZA_LITERT_CACHE_DIR names, or name another, or unset it");
   }
