@@ -40,9 +40,8 @@ _LLAMA_CPP = (
     "//tests/llama_cpp/... //tests/conformance:llama_cpp //tests/ffi/... //tests/races:races_llama_test "
     "//tests/races:restart_test"
 )
-# TSan ends a forked child that starts a thread, as those of the first do. The second compares texts of a real model on
-# one thread, and had not ended after eight minutes.
-_NOT_UNDER_TSAN = "-//tests/llama_cpp:grammar_hostile -//tests/llama_cpp:greedy"
+# Compares texts of a real model on one thread, and had not ended after eight minutes.
+_NOT_UNDER_TSAN = "-//tests/llama_cpp:greedy"
 # MLX and LiteRT-LM, and what is above them. They are libraries that others built, without a sanitizer: what our code
 # does with memory is seen, and what theirs does is not. TSan has no row of them: it would not see the atomics by which
 # their threads wait for each other, and call what is ordered a race.
