@@ -60,7 +60,8 @@ def test_a_system_message_changes_answers():
 @pytest.mark.parametrize("command", ["/nope", "/save", "/load", "/system", "/load /no/such/file"])
 def test_commands_that_are_none(command):
     result = chat(f"{command}\nnever\n")
-    check_message(result.stderr, command.split()[-1])
+    what = {"/save": "takes a FILE", "/load": "takes a FILE", "/system": "takes a TEXT"}
+    check_message(result.stderr, command.split()[-1], what.get(command, ""))
     assert (result.returncode, result.stdout) == (1, "")
 
 

@@ -80,8 +80,21 @@ def test_a_drafter():
     result = generate("--raw", "abc", "--max-tokens", "9", "--drafter", models.text_model("tiny_llama_cycle"))
     assert result.stdout == "defghijkl\n"
     assert re.search(r"(\d+) of \1 drafted taken", result.stderr)
+    # From the folder where the command runs, as paths on a command line are.
+    model = models.text_model("tiny_llama_cycle")
+    here = generate("--raw", "abc", "--max-tokens", "9", "--drafter", model.name, folder=model.parent)
+    assert here.stdout == "defghijkl\n", here.stderr
     gone = generate("--raw", "abc", "--drafter", "mtp/gone.gguf")
     check_message(gone.stderr, "drafter", "gone.gguf")
+
+
+def test_a_file_without_its_at_sign(tmp_path):
+    (tmp_path / "schema.json").write_text("{}")
+    for flag in ("--json-schema", "--grammar"):
+        result = generate("--raw", "abc", flag, "schema.json", folder=tmp_path)
+        assert (result.returncode, result.stdout) == (2, "")
+        # In a box, with its lines broken.
+        assert f"{flag} @schema.json reads it" in re.sub(r"[│\s]+", " ", result.stderr)
 
 
 def test_no_bundle():
@@ -94,6 +107,14 @@ def test_no_bundle():
 def test_prompt_from_stdin():
     for arguments in ((), ("-",)):
         assert generate("--raw", "--max-tokens", "3", *arguments, stdin="abc").stdout == "def\n"
+
+
+def test_stdin_that_is_empty():
+    # A template would make a question of it, and the model answer nobody for as long as its context lasts.
+    for arguments in ((), ("-",)):
+        result = generate(*arguments, bundle=RANDOM)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "there is no prompt" in result.stderr
 
 
 def test_stdin_that_is_no_text():

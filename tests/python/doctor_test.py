@@ -45,6 +45,10 @@ def test_for_people(doctor):
 def test_without_a_bundle(doctor):
     code, out, err = doctor()
     assert (code, err) == (0, "") and "eliza bundle fetch" in out
+    # Nothing is said of a bundle that nobody named.
+    (row,) = [line.split() for line in out.splitlines() if line.startswith("llama.cpp ")]
+    assert row[1:6] == ["yes", "yes", "-", "0", "no"] and "open will fail" not in out
+    assert json.loads(doctor("--json")[1])["chosen"] is None
 
 
 def test_a_model_that_does_not_load(doctor, tmp_path):

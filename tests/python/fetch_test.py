@@ -127,6 +127,14 @@ def test_fetched_and_used(index, fetch, capfd, tmp_path):
     assert len(index.asked) == requests
 
 
+def test_what_to_type_next(index, fetch, monkeypatch):
+    monkeypatch.delenv("BUILD_WORKSPACE_DIRECTORY", raising=False)
+    assert f"Next: eliza chat {NAME} --system " in fetch(NAME)[2]
+    # From the clone, no `eliza` is on the PATH.
+    monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", "/clone")
+    assert f"Next: ./bazelw run //python:eliza -- chat {NAME} --system " in fetch(NAME)[2]
+
+
 def test_a_connection_that_breaks_off(index, fetch):
     index.cut = len(index.wheel) // 3 + 1
     assert fetch(NAME)[0] == 0

@@ -45,8 +45,13 @@ def fetch(
         print(json.dumps({"name": name, "bundle": str(folder)}))
     else:
         print(folder)
-        chat = ["eliza", "chat", name if to is None else str(to), "--system", model.system]
-        _terminal.note(f"Next: {shlex.join(chat)}")
+        chat = ["chat", name if to is None else str(to), "--system", model.system]
+        _terminal.note(f"Next: {_eliza()} {shlex.join(chat)}")
+
+
+def _eliza() -> str:
+    """What somebody types to run this program: `bazel run` has put none on their PATH."""
+    return "./bazelw run //python:eliza --" if "BUILD_WORKSPACE_DIRECTORY" in os.environ else "eliza"
 
 
 def _list(as_json: bool) -> None:

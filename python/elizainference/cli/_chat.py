@@ -29,6 +29,8 @@ HELP = '''\
 /help           this list
 /quit           end, as Ctrl-D does
 Ctrl-C ends an answer. """ begins and ends a message of several lines.'''
+# {command: what has to follow it}
+_TAKES = {"system": "TEXT", "save": "FILE", "load": "FILE"}
 
 
 @engine_options(SAMPLING | RUNTIME)
@@ -132,8 +134,10 @@ class Conversation:
         }
         action = actions.get(name)
         try:
-            if action is None or (name in ("system", "save", "load") and not argument):
+            if action is None:
                 raise InvalidArgument(f"there is no command {line!r}; /help lists them")
+            if name in _TAKES and not argument:
+                raise InvalidArgument(f"/{name} takes a {_TAKES[name]}; /help lists what there is")
             action()
         except (ElizaError, OSError) as error:
             if not self._interactive:

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -58,10 +58,11 @@ def examine(bundle: str | None) -> dict[str, Any]:
         path = _library.load()
         report["eliza"] |= {"library": path, "library_bytes": os.path.getsize(path)}
         with tempfile.TemporaryDirectory() as nothing, Engine(resolve(bundle) if bundle else nothing) as engine:
-            report["backends"] = [asdict(backend) for backend in engine.backends()]
+            rows = engine.backends()
+            report["backends"] = [asdict(row if bundle else _for_any_bundle(row)) for row in rows]
             selection = engine.backend_report()
-            report["chosen"] = selection["chosen"]
             # Without a bundle, that none can be served is no news.
+            report["chosen"] = selection["chosen"] if bundle else None
             report["error"] = selection["error"] if bundle or os.environ.get("ELIZA_LLM_BACKEND") else None
             if bundle:
                 _try(engine, report)
@@ -69,6 +70,12 @@ def examine(bundle: str | None) -> dict[str, Any]:
         report["error"] = str(error)
     report["advice"] = advice(report)
     return report
+
+
+def _for_any_bundle(row: Backend) -> Backend:
+    """What of a backend's row does not come from the bundle, which was an empty folder."""
+    reason = "here; the bundle decides" if row.compiled and row.available else row.reason
+    return replace(row, can_serve=None, chosen=False, reason=reason)
 
 
 def _try(engine: Engine, report: dict[str, Any]) -> None:

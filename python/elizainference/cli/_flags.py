@@ -10,6 +10,7 @@ has, in the place of `options`, the flags of both groups, and gets those that we
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -67,7 +68,9 @@ RUNTIME: dict[str, Any] = {
     "n_gpu_layers": Annotated[int | None, _option(_RUNTIME, "N", "Layers on the GPU. -1: all; 0, the default: none.")],
     "cache_type_k": Annotated[str | None, _option(_RUNTIME, "TYPE", "Type of the KV cache's keys, such as q8_0.")],
     "cache_type_v": Annotated[str | None, _option(_RUNTIME, "TYPE", "Type of its values.")],
-    "drafter": Annotated[str | None, _option(_RUNTIME, "FILE", "A model that drafts tokens ahead.")],
+    "drafter": Annotated[
+        str | None, _option(_RUNTIME, "FILE", "A model that drafts tokens ahead: a path, also from the bundle.")
+    ],
     "draft_max": Annotated[int | None, _option(_RUNTIME, "N", "Most tokens to draft per step; 4 with a drafter.")],
     "draft_min": Annotated[int | None, _option(_RUNTIME, "N", "Fewest tokens to draft per step.")],
 }
@@ -105,8 +108,15 @@ def engine_options(shared: dict[str, Any]) -> Callable[[Callable[..., None]], Ca
 def _given(values: dict[str, Any]) -> dict[str, Any]:
     options = {name: value for name, value in values.items() if value is not None}
     for name in _FROM_FILES:
-        if str(options.get(name, "")).startswith("@"):
-            options[name] = _text_of(Path(options[name][1:]))
+        value = str(options.get(name, ""))
+        if value.startswith("@"):
+            options[name] = _text_of(Path(value[1:]))
+        elif os.path.isfile(value):
+            flag = "--" + name.replace("_", "-")
+            raise typer.BadParameter(f"{flag} is the name of a file; {flag} @{value} reads it")
+    # A path on a command line is one from here; the library takes them from the bundle.
+    if os.path.isfile(options.get("drafter", "")):
+        options["drafter"] = os.path.abspath(options["drafter"])
     return options
 
 

@@ -32,6 +32,8 @@ def generate(
     if system is not None and raw:
         raise typer.BadParameter("--system needs the chat template, which --raw leaves out")
     text = read_prompt(prompt)
+    if not text and prompt in (None, "-"):
+        raise typer.BadParameter("there is no prompt; give one, or pipe it in: nothing came through stdin")
     with Engine(resolve(bundle), raw=raw, **options) as engine:
         source: str | list[Message] = text
         if system is not None:
