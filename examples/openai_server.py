@@ -1,6 +1,6 @@
 """OpenAI-compatible HTTP on top of libelizainference, as an application would put it there.
 
-    pip install elizainference fastapi uvicorn
+    pip install elizainference-VERSION.whl fastapi uvicorn   # the wheel of ./bazelw build //python:wheel
     python openai_server.py BUNDLE --port 8000
 
 The library itself has no server: this is all it takes. A request is a stream of its own; a client that hangs up cancels
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 import uuid
 from collections.abc import AsyncIterator
@@ -43,7 +44,10 @@ class ChatRequest(BaseModel):
         options["max_tokens"] = self.max_completion_tokens or self.max_tokens or 0
         form = self.response_format or {}
         if form.get("type") == "json_schema":
-            options["json_schema"] = form["json_schema"]["schema"]
+            try:
+                options["json_schema"] = form["json_schema"]["schema"]
+            except (KeyError, TypeError):
+                raise eliza.InvalidArgument("response_format has no json_schema with a schema in it") from None
         elif form.get("type") == "json_object":
             options["json_schema"] = {"type": "object"}
         return options
@@ -113,7 +117,9 @@ if __name__ == "__main__":
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     arguments = parser.parse_args()
-    with eliza.Engine(arguments.bundle) as engine:
-        uvicorn.run(
-            make_app(engine, engine.metadata("general.name") or "local"), host=arguments.host, port=arguments.port
-        )
+    try:
+        with eliza.Engine(arguments.bundle) as engine:
+            app = make_app(engine, engine.metadata("general.name") or "local")
+            uvicorn.run(app, host=arguments.host, port=arguments.port)
+    except eliza.ElizaError as error:
+        sys.exit(str(error))

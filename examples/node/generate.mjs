@@ -2,10 +2,17 @@
 //
 //   npm install
 //   node generate.mjs /path/to/lib/libelizainference.so BUNDLE PROMPT
+//
+// A call blocks while the model computes, and the event loop with it. In a server use koffi's asynchronous calls, which
+// run on a thread of their own (`next.async(…, callback)`), one at a time for each stream.
 import { createRequire } from 'node:module';
 
 const koffi = createRequire(import.meta.url)('koffi');
 const [path, bundle, prompt] = process.argv.slice(2);
+if (prompt === undefined) {
+  console.error('usage: node generate.mjs LIBRARY BUNDLE PROMPT');
+  process.exit(2);
+}
 
 // The header's types: handles are ids, never followed.
 koffi.struct('eliza_llm_stream_config_t', {

@@ -110,3 +110,5 @@ def test_an_error_is_told(example, unpacked):
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode != 0
     assert f"{folder}/nowhere" in done.stderr
+    done = subprocess.run(command[:-1], cwd=folder, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("usage: ")

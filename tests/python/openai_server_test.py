@@ -90,6 +90,9 @@ def test_what_is_wrong_is_a_status(client):
     for stream in (False, True):
         with pytest.raises(openai.BadRequestError, match="temperature is -1"):
             client.chat.completions.create(model="x", messages=MESSAGES, temperature=-1.0, stream=stream)
+    for form in ({"type": "json_schema"}, {"type": "json_schema", "json_schema": {"name": "x"}}):
+        with pytest.raises(openai.BadRequestError, match="response_format"):
+            client.chat.completions.create(model="x", messages=MESSAGES, response_format=form)
     with pytest.raises(openai.BadRequestError, match="empty"):
         client.chat.completions.create(model="x", messages=[])
 
