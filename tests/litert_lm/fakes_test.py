@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.models import litertlm_writer
 from tests.support import abi, models
 from tests.support.isolated import isolated
 from tests.support.runfile import runfile
@@ -125,6 +126,28 @@ def test_the_fake_works_when_it_is_good(bundle):
     with abi.Context(bundle) as context, context.open() as stream:
         stream.prefill(context.tokenize("abc"))
         assert stream.generate() == DIGITS
+
+
+# -- What a model is made for -----------------------------------------------------------------------
+
+
+@isolated
+def test_a_model_for_another_accelerator_is_not_given_to_the_library(tmp_path, monkeypatch):
+    """Which would say that the model may be invalid. Its header says what it is made for."""
+    (tmp_path / "text").mkdir()
+    model = tmp_path / "text" / "m.litertlm"
+    model.write_bytes(litertlm_writer.dumps((litertlm_writer.TF_LITE_MODEL, {"backend_constraint": "gpu"})))
+    why = f"{model}: the model is made for gpu, and what may be used here is cpu"
+    Fake().behave(FAILING_ENGINE)
+    assert why in _error(tmp_path)
+    # Where the library chooses, another model of the bundle answers, and the report has the reason.
+    monkeypatch.delenv("ELIZA_LLM_BACKEND")
+    assert why in _error(tmp_path)
+    (tmp_path / "text" / "m.gguf").symlink_to(models.text_model("tiny_llama_cycle"))
+    with abi.Context(tmp_path) as context:
+        report = json.loads(context.library.call_for_string("llm_backend_report", context.handle))
+    assert report["chosen"] == "llama.cpp"
+    assert why in next(row["reason"] for row in report["backends"] if row["name"] == "litert-lm")
 
 
 # -- Waiting --------------------------------------------------------------------------------------
