@@ -15,7 +15,6 @@ NOT_PRODUCED = {
     "the prompt is empty; give at least one token",
     "this CPU has no …, which this build of the library needs",
     "does not generate text token by token",
-    "the model is made for …, and what may be used here is …",
     "is compiled for the SoC …, and this device has …",
     "no GPU: none of its driver's libraries opens",
     "LiteRT-LM cannot load the model file … on the … (…)",

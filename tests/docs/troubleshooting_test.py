@@ -20,7 +20,7 @@ from elizainference._template import Template
 from elizainference.cli import _headers, _index
 
 from tests.docs import quoted
-from tests.models import make_tiny_mlx
+from tests.models import litertlm_writer, make_tiny_mlx
 from tests.models.gguf_writer import STRING, U32, GgufWriter
 from tests.support import abi, models
 from tests.support.runfile import runfile
@@ -274,6 +274,8 @@ def litert_lm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         "other": b"LITERTLM\1\0\0\0" + bytes(12) + b"\0\1\0\0\0\0\0\0" + bytes(300),
     }.items():
         yield open_error(_bundle(folder / name, m_litertlm=data))
+    for_the_gpu = litertlm_writer.dumps((litertlm_writer.TF_LITE_MODEL, {"backend_constraint": "gpu"}))
+    yield open_error(_bundle(folder / "gpu", m_litertlm=for_the_gpu))
     yield open_error(bundle, gbnf_grammar='root ::= "a"')
     yield open_error(bundle, draft_max=4, mtp_drafter_path="mtp/drafter.gguf")
     with monkeypatch.context() as scope:
