@@ -28,8 +28,12 @@ NOT_PRODUCED = {
     "MLX was started in the process that this one was forked from",
 }
 
-# The message of another program: the loader's of glibc.
-FOREIGN = {"version `GLIBC_…' not found"}
+# Messages of other programs: of glibc's loader, and of Bazel.
+FOREIGN = {
+    "version `GLIBC_…' not found",
+    "version `CXXABI_…' not found",
+    "Unable to find a CC toolchain using toolchain resolution",
+}
 
 
 def messages(document: str) -> dict[str, list[str]]:
