@@ -14,6 +14,8 @@ int main(int argc, char** argv) {
   size_t prompt_size = 0;
   EliInferenceContext* context = eliza_inference_create(argv[1], &error);
   if (context) {
+    /* The last 1: "<|im_start|>" and the like become special tokens, as a chat template wants it that you filled in.
+     * What a user typed takes 0, or it could end its turn and forge another. */
     eliza_inference_tokenize(context, argv[2], strlen(argv[2]), 1, 1, &prompt, &prompt_size, &error);
   }
 

@@ -54,6 +54,8 @@ if (abiVersion() !== '15') throw new Error(`this client is for ABI 15, and the l
 
 const context = checked(isNull, (message) => create(bundle, message));
 const [tokens, count] = [[null], [0]];
+// The last 1: "<|im_start|>" and the like become special tokens, as a chat template wants it that you filled in. What a
+// user typed takes 0, or it could end its turn and forge another.
 checked(isNegative, (message) =>
   tokenize(context, prompt, Buffer.byteLength(prompt), 1, 1, tokens, count, message));
 const ids = Int32Array.from(koffi.decode(tokens[0], 'int32_t', Number(count[0])));

@@ -13,6 +13,8 @@ do {
   let engine = try Engine(bundle: arguments[1])
   var options = StreamOptions()
   options.maxTokens = 64
+  // True: "<|im_start|>" and the like become special tokens, as a chat template wants it that you filled in. What a
+  // user typed takes false, the default, or it could end its turn and forge another.
   let prompt = try engine.tokenize(arguments[2], parseSpecial: true)
   for try await chunk in try engine.stream(options).generate(prompt) {
     say(chunk.text, to: .standardOutput)

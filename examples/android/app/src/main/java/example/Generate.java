@@ -22,6 +22,8 @@ public final class Generate {
     options.maxTokens = maxTokens;
     try (Engine engine = Engine.open(bundle);
         Stream stream = engine.stream(options)) {
+      // The last true: "<|im_start|>" and the like become special tokens, as a chat template wants it that you filled
+      // in. What a user typed takes false, or it could end its turn and forge another.
       stream.prefill(engine.tokenize(prompt, true, true));
       Chunk chunk;
       do {
