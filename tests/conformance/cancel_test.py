@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tests.conformance.common import PROMPT, answer, run, stats
+from tests.conformance.common import PROMPT, answer, run
 from tests.support import abi
 
 
@@ -27,7 +27,7 @@ def test_it_is_sticky_until_a_reset(context):
         for _ in range(2):
             assert_cancelled(stream.next)
             assert_cancelled(stream.prefill, prompt)
-        assert stats(stream)["stop_reason"] == "cancelled"
+        assert stream.stats()["stop_reason"] == "cancelled"
         assert stream.cancel() == abi.OK
         stream.reset()
         stream.prefill(prompt)
@@ -69,7 +69,7 @@ def test_at_any_moment_of_a_prefill_and_a_generation(context):
     with context.open(max_tokens=120, context_size=2048) as stream:
         # A model may be made for less.
         words = context.tokenize(" " + PROMPT, add_special=False)
-        long = (context.tokenize(PROMPT) + words * 300)[: stats(stream)["kv_capacity"] - 160]
+        long = (context.tokenize(PROMPT) + words * 300)[: stream.stats()["kv_capacity"] - 160]
         for delay_ms in (0, 1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90):
             canceller = threading.Timer(delay_ms / 1000, stream.cancel)
             canceller.start()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import contextmanager
 
@@ -11,11 +10,6 @@ import pytest
 from tests.support import abi
 
 PROMPT = "the quick brown fox"
-
-
-def stats(stream: abi.Stream) -> dict:
-    """llm_stream_stats."""
-    return json.loads(stream.library.call_for_string("llm_stream_stats", stream.handle))
 
 
 def run(stream: abi.Stream, **caps) -> tuple[list[int], str]:

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.conformance.common import PROMPT, answer, refused, run, stats
+from tests.conformance.common import PROMPT, answer, refused, run
 from tests.support import abi
 
 
@@ -16,7 +16,7 @@ def test_reset_forgets(context):
         stream.prefill(context.tokenize("something else, and longer than that"))
         run(stream)
         stream.reset()
-        assert stats(stream)["kv_used"] == 0
+        assert stream.stats()["kv_used"] == 0
         stream.prefill(context.tokenize(PROMPT))
         assert run(stream) == expected
 
@@ -36,7 +36,7 @@ def test_reset_keep_and_the_rest_is_a_full_prefill(context, backend, keep, gener
         assert 0 <= kept <= min(keep, len(prompt) + len(tokens))
         if "reset_keep" in backend.can:
             assert kept >= min(keep, len(prompt) + len(tokens) - 1)
-        assert stats(stream)["kv_used"] == kept
+        assert stream.stats()["kv_used"] == kept
         with refused(abi.INVALID_ARG, "before any prefill"):
             stream.next()
         history = (prompt + tokens)[: min(keep, len(prompt) + len(tokens))]
@@ -67,13 +67,13 @@ def test_a_full_context(context):
         prompt = context.tokenize(PROMPT)
         with refused(abi.INVALID_ARG, f"{len(prompt) * 20} tokens", "64"):
             stream.prefill(prompt * 20)
-        assert stats(stream)["kv_used"] == 0
+        assert stream.stats()["kv_used"] == 0
         stream.prefill(prompt)
         first = stream.next(tokens_cap=1)
-        used = stats(stream)["kv_used"]
+        used = stream.stats()["kv_used"]
         with refused(abi.INVALID_ARG, "64 tokens", "64"):
             stream.prefill((prompt * 20)[:64])
-        assert stats(stream)["kv_used"] == used
+        assert stream.stats()["kv_used"] == used
         # The generation goes on as if nothing had been asked.
         tokens, text = run(stream)
     assert (first.tokens + tokens, first.text + text) == answer(context)
@@ -108,12 +108,12 @@ def test_a_slot_saved_and_restored(context, backend, tmp_path):
         generated, _ = run(stream)
         save(stream, path)
         assert [file.name for file in tmp_path.iterdir()] == ["slot"]
-        used = stats(stream)["kv_used"]
+        used = stream.stats()["kv_used"]
         stream.prefill(rest)
         expected = run(stream)
     with context.open(max_tokens=8, context_size=256) as stream:
         restore(stream, path)
-        assert stats(stream)["kv_used"] == used
+        assert stream.stats()["kv_used"] == used
         stream.prefill((prompt + generated)[used:] + rest)
         assert run(stream) == expected
 
@@ -125,7 +125,7 @@ def test_an_empty_slot(context, backend, tmp_path):
         save(stream, tmp_path / "slot")
         stream.prefill(context.tokenize(PROMPT))
         restore(stream, tmp_path / "slot")
-        assert stats(stream)["kv_used"] == 0
+        assert stream.stats()["kv_used"] == 0
         stream.prefill(context.tokenize(PROMPT))
         assert run(stream) == answer(context, max_tokens=8)
 
@@ -148,10 +148,10 @@ def test_a_failed_restore_leaves_everything_as_it_was(context, backend, tmp_path
         stream.reset()
         stream.prefill(context.tokenize(PROMPT))
         first = stream.next(tokens_cap=1)
-        before = stats(stream)["kv_used"]
+        before = stream.stats()["kv_used"]
         with pytest.raises(abi.Error, match="slot"):
             restore(stream, path)
-        assert stats(stream)["kv_used"] == before
+        assert stream.stats()["kv_used"] == before
         tokens, text = run(stream)
         assert (first.tokens + tokens, first.text + text) == answer(context)
 

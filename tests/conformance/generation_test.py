@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.conformance.common import PROMPT, answer, refused, run, stats
+from tests.conformance.common import PROMPT, answer, refused, run
 from tests.llama_cpp import recall
 from tests.support import abi, models
 
@@ -15,8 +15,8 @@ def test_this_backend_answers(context, backend):
     with context.open(max_tokens=4, context_size=256) as stream:
         stream.prefill(context.tokenize(PROMPT))
         stream.generate()
-        assert stats(stream)["backend"] == backend.name
-        assert stats(stream)["device"] == backend.device
+        assert stream.stats()["backend"] == backend.name
+        assert stream.stats()["device"] == backend.device
 
 
 def test_greedy_repeats(context):
@@ -102,14 +102,14 @@ def test_max_tokens_counts_per_generation(context):
         stream.prefill(context.tokenize(PROMPT))
         first, _ = run(stream)
         assert len(first) == 5
-        assert stats(stream)["stop_reason"] == "max_tokens"
+        assert stream.stats()["stop_reason"] == "max_tokens"
         for _ in range(2):
             step = stream.next()
             assert step.ended and step.tokens == [] and step.text == ""
         stream.prefill(context.tokenize(" jumps", add_special=False))
         second, _ = run(stream)
         assert len(second) == 5
-        assert stats(stream)["generated_tokens"] == 10
+        assert stream.stats()["generated_tokens"] == 10
 
 
 def test_without_max_tokens_the_context_is_the_bound(context):
@@ -118,7 +118,7 @@ def test_without_max_tokens_the_context_is_the_bound(context):
         stream.prefill(prompt)
         tokens, _ = run(stream)
         assert 0 < len(tokens) <= 64 - len(prompt) + 1
-        assert stats(stream)["stop_reason"] == "context_full"
+        assert stream.stats()["stop_reason"] == "context_full"
         assert stream.next().ended
 
 
@@ -130,7 +130,7 @@ def test_the_end_of_a_generation(backend):
         for _ in range(2):
             stream.prefill(context.tokenize("abc"))
             assert stream.generate() == "defghij"
-            assert stats(stream)["stop_reason"] == "end_of_generation"
+            assert stream.stats()["stop_reason"] == "end_of_generation"
             assert stream.next() == abi.Step(True, [], "", 0, 0)
 
 
@@ -181,12 +181,12 @@ def test_a_token_that_is_none(context, backend, token):
 def test_statistics(context):
     prompt = context.tokenize(PROMPT)
     with context.open(max_tokens=8, context_size=256) as stream:
-        before = stats(stream)
+        before = stream.stats()
         assert before["prompt_tokens"] == before["generated_tokens"] == before["kv_used"] == 0
         assert before["stop_reason"] == ""
         stream.prefill(prompt)
         run(stream)
-        after = stats(stream)
+        after = stream.stats()
     assert set(before) == set(after)
     assert after["prompt_tokens"] == len(prompt)
     assert after["generated_tokens"] == 8

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from ctypes import byref, c_float, c_int, c_void_p
 
 import pytest
 
-from tests.conformance.common import PROMPT, answer, refused, run, stats
+from tests.conformance.common import PROMPT, answer, refused, run
 from tests.support import abi
 
 # What is not there for this backend, or wrong.
@@ -93,7 +92,7 @@ def test_what_only_tunes_is_taken_or_listed(context):
     with context.open(max_tokens=8, context_size=256, **options) as stream:
         stream.prefill(context.tokenize(PROMPT))
         assert len(run(stream)[0]) == 8
-        ignored = stats(stream)["ignored_options"]
+        ignored = stream.stats()["ignored_options"]
         assert set(ignored) <= set(options)
         assert len(set(ignored)) == len(ignored)
 
@@ -103,7 +102,7 @@ def test_disable_thinking_changes_nothing(context):
 
 
 def test_the_report_names_this_backend(context, backend):
-    report = json.loads(context.library.call_for_string("llm_backend_report", context.handle))
+    report = context.report()
     (row,) = [row for row in report["backends"] if row["name"] == backend.name]
     assert row["chosen"] and row["available"] and row["can_serve"]
 

@@ -39,12 +39,12 @@ def test_what_is_there():
 def test_stream_stats(context):
     keys = {key for first, _ in rows(ABI["`llm_stream_stats`"]) for key in code_spans(first)}
     with context.open() as stream:
-        assert set(json.loads(context.library.call_for_string("llm_stream_stats", stream.handle))) == keys
+        assert set(stream.stats()) == keys
 
 
 def test_backend_report(context, monkeypatch):
     monkeypatch.delenv("ELIZA_LLM_BACKEND", raising=False)
-    report = json.loads(context.library.call_for_string("llm_backend_report", context.handle))
+    report = context.report()
     (example,) = fences(BACKENDS, "json")
     shown = json.loads(example)
     assert shown.keys() == report.keys() and shown["env"].keys() == report["env"].keys()

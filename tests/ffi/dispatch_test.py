@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 from ctypes import byref, c_char_p, c_int32, c_size_t, c_void_p
 
 import pytest
@@ -130,7 +129,7 @@ def test_next_leaves_nothing_of_a_former_call_behind(fake, stream):
 @pytest.mark.parametrize(("value", "looked_at"), [("", True), ("  ", True), ("fake", False)])
 def test_the_report_looks_for_gpus_unless_another_backend_is_named(fake, context, monkeypatch, value, looked_at):
     monkeypatch.setenv("ELIZA_LLM_BACKEND", value)
-    report = json.loads(fake.library.call_for_string("llm_backend_report", context.handle))
+    report = context.report()
     assert report["chosen"] == "fake"
     assert (report["gpu"] is not None) == looked_at
 
@@ -260,7 +259,7 @@ def test_where_no_backend_serves_the_error_says_what_there_is_and_why(fake, tmp_
 def test_stats(fake, stream):
     stream.prefill([1])
     stream.next()
-    stats = json.loads(fake.library.call_for_string("llm_stream_stats", stream.handle))
+    stats = stream.stats()
     assert stats == {
         "backend": "fake",
         "device": "device \N{REPLACEMENT CHARACTER}",
@@ -279,7 +278,7 @@ def test_stats(fake, stream):
 
 
 def test_report(fake, context):
-    report = json.loads(fake.library.call_for_string("llm_backend_report", context.handle))
+    report = context.report()
     assert report["chosen"] == "fake"
     assert {"llama.cpp", "fake", "litert-lm", "mlx-coreml"} == {backend["name"] for backend in report["backends"]}
 
@@ -288,7 +287,7 @@ def test_report_on_gpus(fake, context, monkeypatch):
     """Whoever names another backend wants no device of llama.cpp's woken."""
 
     def gpu():
-        return json.loads(fake.library.call_for_string("llm_backend_report", context.handle))["gpu"]
+        return context.report()["gpu"]
 
     found = gpu()
     assert found == {"devices": [], "reason": "llama.cpp is not in this library for tests"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -45,7 +44,7 @@ def report(path, bundle):
     """The selection report of a library for a bundle, and its rows by name."""
     library = abi.Library(path)
     with abi.Context(bundle, library) as context:
-        result = json.loads(library.call_for_string("llm_backend_report", context.handle))
+        result = context.report()
     return result, {row["name"]: row for row in result["backends"]}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import os
 from pathlib import Path
 
@@ -36,7 +35,7 @@ def refuse_model(folder: Path, cases: dict[str, bytes], name: str) -> list[str]:
             context.tokenize("abc")
         except abi.Error as error:
             messages.append(readable(error.message))
-        json.loads(context.library.call_for_string("llm_backend_report", context.handle))
+        context.report()
         for message in messages:
             assert "model.gguf" in message, message
         return messages

@@ -6,7 +6,6 @@ No runtime reads them: LiteRT-LM's is not even here, and MLX is handed a model w
 from __future__ import annotations
 
 import functools
-import json
 from pathlib import Path
 
 import pytest
@@ -40,7 +39,7 @@ def _refuse(file: Path, cases: dict[str, bytes], reads: tuple[str, ...], name: s
         messages = [refusal(calls[call]) for call in reads]
         for message in messages:
             assert file.name in message, message
-        report = json.loads(context.library.call_for_string("llm_backend_report", context.handle))
+        report = context.report()
         assert all(row["reason"] for row in report["backends"])
         return messages
 

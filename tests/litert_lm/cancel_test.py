@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import random
 import threading
 
@@ -13,10 +12,6 @@ from tests.support import abi
 from tests.support.waiting import until_idle
 
 PROMPT = "hello world the quick brown"
-
-
-def _context_used(stream: abi.Stream) -> int:
-    return json.loads(stream.library.call_for_string("llm_stream_stats", stream.handle))["kv_used"]
 
 
 def _expect(context: abi.Context, max_tokens: int = 20) -> str:
@@ -38,7 +33,7 @@ def test_a_cancel_at_a_random_point(context, point):
                 stream.prefill(context.tokenize(PROMPT, add_special=turn == 0))
                 for _ in range(chance.randint(0, 30)):
                     stream.next(tokens_cap=chance.choice([1, 32]))
-                if _context_used(stream) > 400:  # nothing is left to do but to wait for it
+                if stream.stats()["kv_used"] > 400:  # nothing is left to do but to wait for it
                     canceller.join()
         assert caught.value.status == abi.CANCELLED
         canceller.join()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -145,7 +144,7 @@ def test_a_model_for_another_accelerator_is_not_given_to_the_library(tmp_path, m
     assert why in _error(tmp_path)
     (tmp_path / "text" / "m.gguf").symlink_to(models.text_model("tiny_llama_cycle"))
     with abi.Context(tmp_path) as context:
-        report = json.loads(context.library.call_for_string("llm_backend_report", context.handle))
+        report = context.report()
     assert report["chosen"] == "llama.cpp"
     assert why in next(row["reason"] for row in report["backends"] if row["name"] == "litert-lm")
 
@@ -355,7 +354,7 @@ def test_an_error_while_it_generates(bundle):
         assert "INTERNAL: \ufffd the device is gone" in caught.value.message
         fake.behave(GOOD)
         stream.prefill(context.tokenize("d", add_special=False))
-        stats = json.loads(context.library.call_for_string("llm_stream_stats", stream.handle))
+        stats = stream.stats()
         assert stats["kv_used"] == 1 + len("abc") + len("0") + len("d")
         assert stream.generate() == DIGITS
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import threading
 from pathlib import Path
 
@@ -135,7 +134,7 @@ def test_the_library_is_loaded_for_its_models_only(tmp_path):
         with pytest.raises(abi.Error):
             context.open()
         assert "litert-lm.so" not in Path("/proc/self/maps").read_text()
-        json.loads(context.library.call_for_string("llm_backend_report", context.handle))
+        context.report()
 
 
 @isolated

@@ -22,7 +22,7 @@ def both(tmp_path, bundle) -> Path:
 
 
 def _report(context: abi.Context) -> tuple[dict, dict]:
-    report = json.loads(context.library.call_for_string("llm_backend_report", context.handle))
+    report = context.report()
     return report, next(row for row in report["backends"] if row["name"] == "litert-lm")
 
 
@@ -30,7 +30,7 @@ def _chosen(bundle: Path) -> str:
     """The backend of a stream that generates; the report foretells it."""
     with abi.Context(bundle) as context, context.open(max_tokens=3) as stream:
         report, _ = _report(context)
-        backend = json.loads(context.library.call_for_string("llm_stream_stats", stream.handle))["backend"]
+        backend = stream.stats()["backend"]
         assert report["chosen"] == backend
         # A bundle's vocabulary is that of its GGUF, and these two models do not have the same.
         stream.prefill([300] if backend == "litert-lm" else context.tokenize("a"))
@@ -161,5 +161,5 @@ def test_a_manifest_names_the_model(both, bundle):
     entry = {"path": "text/tiny_gemma3.litertlm", "sha256": "0" * 64, "ctx": 128, "runtimeClass": "litert-lm"}
     (both / "eliza-1.manifest.json").write_text(json.dumps({"files": {"text": [entry]}}))
     with abi.Context(both) as context, context.open() as stream:
-        stats = json.loads(context.library.call_for_string("llm_stream_stats", stream.handle))
+        stats = stream.stats()
     assert (stats["backend"], stats["kv_capacity"]) == ("litert-lm", 128)

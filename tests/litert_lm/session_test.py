@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 
@@ -43,10 +42,6 @@ def reference(runtime, bundle):
             return session.decode()
 
     return generate
-
-
-def _stats(stream: abi.Stream) -> dict:
-    return json.loads(stream.library.call_for_string("llm_stream_stats", stream.handle))
 
 
 def _shown(chunks: list[str]) -> str:
@@ -94,7 +89,7 @@ def test_counts_are_those_of_the_library(context, runtime, bundle, prompt):
         stream.prefill(context.tokenize(prompt, parse_special=True))
         tokens = [token for step in stream.steps() for token in step.tokens]
         assert decoded - longest_stop < len(tokens) <= decoded
-        assert _stats(stream)["generated_tokens"] == len(tokens)
+        assert stream.stats()["generated_tokens"] == len(tokens)
 
 
 def test_ids_are_those_of_the_text(context):
@@ -108,11 +103,11 @@ def test_stop_reasons(context):
     with context.open(max_tokens=5) as stream:
         stream.prefill(context.tokenize(PROMPT))
         stream.generate()
-        assert _stats(stream)["stop_reason"] == "max_tokens"
+        assert stream.stats()["stop_reason"] == "max_tokens"
     with context.open(context_size=64) as stream:
         stream.prefill(context.tokenize(PROMPT))
         stream.generate()
-        stats = _stats(stream)
+        stats = stream.stats()
         assert stats["stop_reason"] == "context_full"
         assert stats["kv_capacity"] == 64
         assert 56 < stats["kv_used"] <= 64
@@ -124,7 +119,7 @@ def test_a_last_token_that_the_library_drops_still_ends_by_max_tokens(context, r
     with context.open(max_tokens=12) as stream:
         stream.prefill(context.tokenize(PROMPT))
         stream.generate()
-        assert _stats(stream)["stop_reason"] == "max_tokens"
+        assert stream.stats()["stop_reason"] == "max_tokens"
 
 
 def test_a_stop_sequence_ends_a_generation(context):
@@ -134,8 +129,8 @@ def test_a_stop_sequence_ends_a_generation(context):
             assert stream.library.llm_stream_set_seed(stream.handle, seed) == abi.OK
             stream.prefill(context.tokenize(PROMPT))
             stream.generate()
-            if _stats(stream)["stop_reason"] == "end_of_generation":
-                assert _stats(stream)["generated_tokens"] < 400
+            if stream.stats()["stop_reason"] == "end_of_generation":
+                assert stream.stats()["generated_tokens"] < 400
                 return
     pytest.fail("no generation of 40 came to an end of its own")
 
@@ -171,13 +166,13 @@ def test_a_second_turn_goes_on(context, reference):
         stream.generate()
         stream.prefill(context.tokenize(" jumps", add_special=False))
         second = stream.generate()
-        used = _stats(stream)["kv_used"]
+        used = stream.stats()["kv_used"]
     with context.open(max_tokens=8) as stream:
         stream.prefill(context.tokenize(PROMPT))
         stream.generate()
         stream.prefill(context.tokenize(" jumps", add_special=False))
         assert stream.generate() == second
-        assert _stats(stream)["kv_used"] == used
+        assert stream.stats()["kv_used"] == used
 
 
 def test_what_was_not_delivered_is_not_in_the_context(context):
@@ -212,7 +207,7 @@ def test_the_start_token_is_there_once(context, reference):
     for tokens in (with_start, without):
         with context.open(max_tokens=10) as stream:
             stream.prefill(tokens)
-            used.append(_stats(stream)["kv_used"])
+            used.append(stream.stats()["kv_used"])
             texts.append(stream.generate())
     assert texts == [_shown(reference(PROMPT, max_tokens=10))] * 2
     assert used == [len(with_start)] * 2
@@ -263,7 +258,7 @@ def test_reset_keep_of_nothing_and_of_more_than_there_is(context, keep):
     with context.open(max_tokens=5) as stream:
         stream.prefill(tokens)
         assert stream.reset_keep(keep) == min(keep, len(tokens))
-        assert _stats(stream)["kv_used"] == min(keep, len(tokens))
+        assert stream.stats()["kv_used"] == min(keep, len(tokens))
 
 
 def test_reset_begins_anew(context, reference):
@@ -271,7 +266,7 @@ def test_reset_begins_anew(context, reference):
         stream.prefill(context.tokenize(PROMPTS[1]))
         stream.next()
         stream.reset()
-        assert _stats(stream) | {"prefill_ms": 0, "decode_ms": 0} == {
+        assert stream.stats() | {"prefill_ms": 0, "decode_ms": 0} == {
             "backend": "litert-lm",
             "device": "cpu",
             "stop_reason": "",
@@ -298,7 +293,7 @@ def test_a_prompt_fills_the_context_but_for_one_token(context):
             stream.prefill(start + [token] * 511)
         stream.prefill(start + [token] * 510)
         assert len([token for step in stream.steps() for token in step.tokens]) <= 1
-        assert _stats(stream)["stop_reason"] in ("context_full", "end_of_generation")
+        assert stream.stats()["stop_reason"] in ("context_full", "end_of_generation")
         with pytest.raises(abi.Error, match="the prompt has 1 tokens, but only 0"):
             stream.prefill([token])
 
@@ -309,9 +304,9 @@ def test_context_sizes(context, monkeypatch):
             if variable:
                 scope.setenv("ELIZA_CONTEXT_SIZE", variable)
             with context.open(**options) as stream:
-                assert _stats(stream)["kv_capacity"] == expected
+                assert stream.stats()["kv_capacity"] == expected
     with context.open(context_size=100_000) as stream:
-        assert _stats(stream)["kv_capacity"] == 512, "the model has no more, and the library would not say so"
+        assert stream.stats()["kv_capacity"] == 512, "the model has no more, and the library would not say so"
 
 
 # -- Sampling -------------------------------------------------------------------------------------
@@ -363,7 +358,7 @@ def test_options_that_only_tune_are_ignored_and_named(context):
         "cache_type_v": "q8_0",
     }
     with context.open(**options) as stream:
-        assert set(_stats(stream)["ignored_options"]) == options.keys() - {"slot_id"}
+        assert set(stream.stats()["ignored_options"]) == options.keys() - {"slot_id"}
 
 
 @pytest.mark.parametrize(

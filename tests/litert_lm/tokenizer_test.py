@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.support import abi
@@ -22,10 +20,6 @@ TEXTS = [
     "<b>",
     "x" * 500,
 ]
-
-
-def _used(stream: abi.Stream) -> int:
-    return json.loads(stream.library.call_for_string("llm_stream_stats", stream.handle))["kv_used"]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -98,7 +92,7 @@ def test_any_way_to_cut_a_text_into_tokens_is_prefilled_exactly(context):
             with context.open(max_tokens=4) as stream:
                 for part in parts:
                     stream.prefill(part)
-                assert _used(stream) == len(tokens) + 1
+                assert stream.stats()["kv_used"] == len(tokens) + 1
                 texts.append(stream.generate())
         assert texts[0] == texts[1]
 
@@ -110,7 +104,7 @@ def test_characters_of_several_tokens_are_prefilled_whole(context):
     for tokens in (emoji, emoji * 100, [*emoji, letter, *emoji]):
         with context.open() as stream:
             stream.prefill(tokens)
-            assert _used(stream) == len(tokens) + 1
+            assert stream.stats()["kv_used"] == len(tokens) + 1
             stream.reset()
             with pytest.raises(abi.Error, match=rf"at index {len(tokens) + 1 - len(emoji)} cannot be prefilled"):
                 stream.prefill([letter, *tokens[:-1]])

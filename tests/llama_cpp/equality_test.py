@@ -6,7 +6,6 @@ text. gemma4 is the one with an MTP head, whose text shows the last token only.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 
@@ -53,16 +52,12 @@ def case(request):
 TEXT = recall.text("A", "c", COUNT)
 
 
-def stats(stream: abi.Stream) -> dict:
-    return json.loads(stream.library.call_for_string("llm_stream_stats", stream.handle))
-
-
 def test_at_once(case):
     context, options = case
     with context.open(**options) as stream:
         stream.prefill(context.tokenize(PROMPT))
         assert stream.generate() == TEXT
-        assert (stats(stream)["drafted_tokens"] > 0) == ("draft_max" in options)
+        assert (stream.stats()["drafted_tokens"] > 0) == ("draft_max" in options)
 
 
 def test_in_pieces(case):
@@ -92,7 +87,7 @@ def test_a_warm_cache(case):
     for reused in (0, len(prompt) - 1):
         with context.open(prompt_cache_key="key", slot_id=0, **options) as stream:
             stream.prefill(prompt)
-            assert stats(stream)["reused_tokens"] == reused
+            assert stream.stats()["reused_tokens"] == reused
             assert stream.generate() == TEXT
 
 
@@ -108,7 +103,7 @@ def test_a_slot(case, tmp_path):
         stream.next()
         assert stream.library.call("llm_stream_restore_slot", stream.handle, slot) == abi.OK
         stream.prefill(prompt[-2:])
-        assert stats(stream)["prompt_tokens"] == 2
+        assert stream.stats()["prompt_tokens"] == 2
         assert stream.generate() == TEXT
 
 

@@ -87,7 +87,7 @@ def test_a_complete_grammar_ends_the_generation():
         with context.open(gbnf_grammar='root ::= "qq"', context_size=64) as stream:
             stream.prefill(context.tokenize("abc"))
             assert stream.generate() == "qq"
-            stats = json.loads(stream.library.call_for_string("llm_stream_stats", stream.handle))
+            stats = stream.stats()
             assert stats["stop_reason"] == "end_of_generation"
 
 

@@ -31,7 +31,7 @@ def answer(context: abi.Context, schema, seed: int = 1, max_tokens: int = 400) -
         stream.library.llm_stream_set_seed(stream.handle, seed)
         stream.prefill(context.tokenize("abc"))
         text = stream.generate()
-        stats = json.loads(stream.library.call_for_string("llm_stream_stats", stream.handle))
+        stats = stream.stats()
         return text if stats["stop_reason"] == "end_of_generation" else None
 
 

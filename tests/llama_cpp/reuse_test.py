@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import math
 import os
 import threading
@@ -20,17 +19,13 @@ def context(request):
         yield context
 
 
-def stats(stream: abi.Stream) -> dict:
-    return json.loads(stream.library.call_for_string("llm_stream_stats", stream.handle))
-
-
 def ask(context: abi.Context, prompt: str, key: str | None = "chat", slot: int = 0, **config) -> tuple[str, int]:
     """The answer, and how much of the prompt was not decoded again."""
     config = {"max_tokens": 6, "context_size": 256} | config
     with context.open(prompt_cache_key=key, slot_id=slot, **config) as stream:
-        assert stats(stream)["kv_used"] == 0
+        assert stream.stats()["kv_used"] == 0
         stream.prefill(context.tokenize(prompt))
-        reused = stats(stream)["reused_tokens"]
+        reused = stream.stats()["reused_tokens"]
         return stream.generate(), reused
 
 
@@ -72,7 +67,7 @@ def test_two_streams_at_once_do_not_share(context):
     with context.open(prompt_cache_key="chat", slot_id=0, max_tokens=6, context_size=256) as first:
         assert ask(context, "Aabc")[1] == 0
         first.prefill(context.tokenize("Aabc"))
-        assert stats(first)["reused_tokens"] == 4
+        assert first.stats()["reused_tokens"] == 4
         assert first.generate() == recall.text("A", "c", 6)
 
 
@@ -81,7 +76,7 @@ def test_a_reset_forgets_what_is_warm(context):
     with context.open(prompt_cache_key="chat", slot_id=0, max_tokens=6, context_size=256) as stream:
         assert stream.reset_keep(5) == 0  # nothing of this stream's
         stream.prefill(context.tokenize("c"))
-        assert stats(stream)["reused_tokens"] == 0
+        assert stream.stats()["reused_tokens"] == 0
         assert stream.generate() == recall.text("", "c", 6)
 
 
@@ -93,14 +88,14 @@ def test_a_slot_goes_before_what_is_warm(context, tmp_path):
         with pytest.raises(abi.Error, match="cannot be opened"):
             stream.library.call("llm_stream_restore_slot", stream.handle, slot)
         stream.library.call("llm_stream_save_slot", stream.handle, slot)
-        assert stats(stream)["kv_used"] == 0
+        assert stream.stats()["kv_used"] == 0
         stream.prefill(context.tokenize("Aabc"))
-        assert stats(stream)["reused_tokens"] == 4
+        assert stream.stats()["reused_tokens"] == 4
         assert stream.generate() == recall.text("A", "c", 6)
     with context.open(prompt_cache_key="chat", slot_id=0, max_tokens=6, context_size=256) as stream:
         stream.library.call("llm_stream_restore_slot", stream.handle, slot)
         stream.prefill(context.tokenize("Babc"))
-        assert stats(stream)["reused_tokens"] == 0
+        assert stream.stats()["reused_tokens"] == 0
         assert stream.generate() == recall.text("B", "c", 6)
 
 

@@ -16,10 +16,6 @@ from tests.support.isolated import isolated
 from tests.support.waiting import eventually
 
 
-def stats(stream: abi.Stream) -> dict:
-    return json.loads(stream.library.call_for_string("llm_stream_stats", stream.handle))
-
-
 @pytest.fixture(params=recall.ARCHITECTURES)
 def context(request):
     with abi.Context(recall.bundle(request.param)) as context:
@@ -33,8 +29,8 @@ def test_a_full_context_ends_the_generation(context):
     with context.open(context_size=16) as stream:
         stream.prefill(context.tokenize("Aabcdefgh"))  # 10 with the token at the start
         assert stream.generate() == recall.text("A", "h", 6)
-        assert stats(stream)["stop_reason"] == "context_full"
-        assert stats(stream)["kv_used"] == stats(stream)["kv_capacity"] == 16
+        assert stream.stats()["stop_reason"] == "context_full"
+        assert stream.stats()["kv_used"] == stream.stats()["kv_capacity"] == 16
         with pytest.raises(abi.Error, match="only 0 of the context's 16 are free"):
             stream.prefill([331])
 
@@ -47,10 +43,10 @@ def test_a_prompt_of_exactly_the_contexts_size_gets_one_token(context):
             stream.prefill(prompt)
             step = stream.next()
             assert step.ended and step.text == recall.text("A", "c", 1)
-            assert stats(stream)["stop_reason"] == "context_full"
+            assert stream.stats()["stop_reason"] == "context_full"
             # It has no place in the context.
-            assert stats(stream)["kv_used"] == stats(stream)["kv_capacity"] == 16
-            assert stats(stream)["generated_tokens"] == 1
+            assert stream.stats()["kv_used"] == stream.stats()["kv_capacity"] == 16
+            assert stream.stats()["generated_tokens"] == 1
             assert stream.next() == abi.Step(True, [], "", 0, 0)
             with pytest.raises(abi.Error, match="only 0 of the context's 16 are free"):
                 stream.prefill([331])
@@ -61,7 +57,7 @@ def test_a_prompt_of_exactly_the_contexts_size_gets_one_token(context):
     with context.open(context_size=16, max_tokens=1) as stream:
         stream.prefill(prompt)
         assert stream.generate() == recall.text("A", "c", 1)
-        assert stats(stream)["stop_reason"] == "context_full"
+        assert stream.stats()["stop_reason"] == "context_full"
 
 
 def test_a_token_without_a_place_that_waits_is_not_taken_for_one_of_the_prompt():
@@ -71,14 +67,14 @@ def test_a_token_without_a_place_that_waits_is_not_taken_for_one_of_the_prompt()
         stream.prefill(prompt)
         with pytest.raises(abi.Error, match="needs 4 bytes"):  # an invalid byte on its own: U+FFFD
             stream.next(text_cap=3)
-        assert stats(stream)["kv_used"] == 16
+        assert stream.stats()["kv_used"] == 16
         assert stream.reset_keep(16) == 16
 
 
 def test_the_context_size_in_order_of_who_says_it(context, monkeypatch):
     def capacity(**config) -> int:
         with context.open(**config) as stream:
-            return stats(stream)["kv_capacity"]
+            return stream.stats()["kv_capacity"]
 
     assert capacity() == 4096  # the model's
     monkeypatch.setenv("ELIZA_CONTEXT_SIZE", "300")
@@ -100,7 +96,7 @@ def test_the_manifest_comes_before_the_environment(tmp_path, monkeypatch):
     with abi.Context(tmp_path) as context:
         for config, size in [({}, 123), ({"context_size": 50}, 50)]:
             with context.open(**config) as stream:
-                assert stats(stream)["kv_capacity"] == size
+                assert stream.stats()["kv_capacity"] == size
 
 
 def test_a_context_beyond_memory_is_refused_with_an_estimate(context):
@@ -128,9 +124,9 @@ def test_a_prefill_goes_on_where_the_last_generation_ended(context):
         assert stream.generate() == "def"
         stream.prefill(context.tokenize("opq", add_special=False))
         assert stream.generate() == "rst"
-        assert stats(stream)["kv_used"] == 7 + 3 + 3 + 3
-        assert stats(stream)["prompt_tokens"] == 10
-        assert stats(stream)["generated_tokens"] == 6
+        assert stream.stats()["kv_used"] == 7 + 3 + 3 + 3
+        assert stream.stats()["prompt_tokens"] == 10
+        assert stream.stats()["generated_tokens"] == 6
 
 
 def test_tokens_nobody_saw_are_not_in_the_context():
@@ -141,9 +137,9 @@ def test_tokens_nobody_saw_are_not_in_the_context():
             assert stream.next(tokens_cap=1).text == ""
         with pytest.raises(abi.Error, match="needs 5 bytes"):
             stream.next(text_cap=4)
-        assert stats(stream)["kv_used"] == 2 + 4
+        assert stream.stats()["kv_used"] == 2 + 4
         stream.prefill(context.tokenize("b", add_special=False))
-        assert stats(stream)["kv_used"] == 2 + 3 + 1
+        assert stream.stats()["kv_used"] == 2 + 3 + 1
 
 
 def test_reset_keep_remembers_what_it_keeps_and_nothing_else(context):
@@ -175,7 +171,7 @@ def test_a_sliding_window_that_has_moved_on_keeps_nothing():
     with abi.Context(recall.bundle("gemma3")) as context, context.open(max_tokens=8, context_size=2048) as stream:
         stream.prefill(context.tokenize("xxAxx" + "xyz" * 500))
         assert stream.reset_keep(6) == 0
-        assert stats(stream)["kv_used"] == 0
+        assert stream.stats()["kv_used"] == 0
         stream.prefill(context.tokenize("xxAxxabc"))
         assert stream.generate() == recall.text("A", "c", 8)
 
@@ -209,11 +205,11 @@ def test_statistics_do_not_wait_for_a_prefill(context):
         for _ in range(20):
             prefill = pool.submit(stream.prefill, prompt)
             while not prefill.done():
-                seen.add(stats(stream)["kv_used"])
+                seen.add(stream.stats()["kv_used"])
             prefill.result()
-            assert stats(stream)["kv_used"] == stats(stream)["prompt_tokens"] == len(prompt)
+            assert stream.stats()["kv_used"] == stream.stats()["prompt_tokens"] == len(prompt)
             stream.reset()
-            assert stats(stream)["kv_used"] == stats(stream)["prompt_tokens"] == 0
+            assert stream.stats()["kv_used"] == stream.stats()["prompt_tokens"] == 0
             if seen - {0, len(prompt)}:
                 break
         assert seen - {0, len(prompt)}, "no statistics while the prompt was decoded"
@@ -230,11 +226,11 @@ def test_cancel_during_a_prefill_leaves_what_was_decoded(demo_bundle):
         stream.reset()
         with ThreadPoolExecutor(1) as pool:
             prefill = pool.submit(stream.prefill, question * 600)
-            assert eventually(lambda: stats(stream)["kv_used"] > 0)
+            assert eventually(lambda: stream.stats()["kv_used"] > 0)
             stream.cancel()
         assert prefill.exception().status == abi.CANCELLED
         assert_cancelled(stream.next)
-        assert 0 < stats(stream)["kv_used"] < len(question) * 600
+        assert 0 < stream.stats()["kv_used"] < len(question) * 600
 
         assert stream.reset_keep(len(question)) <= len(question)
         stream.reset()
@@ -249,14 +245,14 @@ def test_a_cancel_ends_a_prefill_of_4000_tokens_within_a_chunk(context):
         for _ in range(20):
             stream.reset()
             prefill = pool.submit(stream.prefill, prompt)
-            while not prefill.done() and stats(stream)["kv_used"] == 0:
+            while not prefill.done() and stream.stats()["kv_used"] == 0:
                 pass
             stream.cancel()
-            decoded = stats(stream)["kv_used"]
+            decoded = stream.stats()["kv_used"]
             if prefill.exception() is not None:
                 break
         assert prefill.exception().status == abi.CANCELLED
-        assert stats(stream)["kv_used"] <= decoded + 512
+        assert stream.stats()["kv_used"] <= decoded + 512
 
 
 def test_a_cancelled_prefill_takes_what_waited_only_once(context):
@@ -270,13 +266,13 @@ def test_a_cancelled_prefill_takes_what_waited_only_once(context):
             with pytest.raises(abi.Error, match="text_cap is 1"):
                 stream.next(text_cap=1)
             prefill = pool.submit(stream.prefill, more)
-            while not prefill.done() and stats(stream)["kv_used"] <= len(prompt) + 1:
+            while not prefill.done() and stream.stats()["kv_used"] <= len(prompt) + 1:
                 pass
             stream.cancel()
             if prefill.exception() is not None:
                 break
         assert prefill.exception().status == abi.CANCELLED
-        used = stats(stream)["kv_used"]
+        used = stream.stats()["kv_used"]
         assert stream.reset_keep(10**6) == used > len(prompt)
 
 
@@ -318,9 +314,9 @@ def test_a_reset_starts_the_seed_again(noise):
 
 def test_what_only_tunes_is_listed_as_ignored(context):
     with context.open(context_size=64, n_gpu_layers=-1) as stream:
-        assert stats(stream)["ignored_options"] == ["n_gpu_layers"]
-        assert stats(stream)["device"] == "cpu"
-    gpu = json.loads(context.library.call_for_string("llm_backend_report", context.handle))["gpu"]
+        assert stream.stats()["ignored_options"] == ["n_gpu_layers"]
+        assert stream.stats()["device"] == "cpu"
+    gpu = context.report()["gpu"]
     assert gpu["devices"] == [] and "no code for GPUs; --config=linux_cuda" in gpu["reason"]
 
 

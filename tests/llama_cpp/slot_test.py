@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 
@@ -28,10 +27,6 @@ def restore(stream: abi.Stream, path) -> None:
     assert stream.library.call("llm_stream_restore_slot", stream.handle, os.fsencode(path)) == abi.OK
 
 
-def stats(stream: abi.Stream) -> dict:
-    return json.loads(stream.library.call_for_string("llm_stream_stats", stream.handle))
-
-
 def suffix(context: abi.Context, text: str) -> list[int]:
     return context.tokenize(text, add_special=False)
 
@@ -49,11 +44,11 @@ def test_a_restored_slot_goes_on_as_the_saved_stream(context, tmp_path):
         stream.prefill(context.tokenize("Bxyz"))
         stream.generate()
         restore(stream, slot)
-        assert stats(stream)["kv_used"] == 8 + 8
+        assert stream.stats()["kv_used"] == 8 + 8
         with pytest.raises(abi.Error, match="before any prefill"):
             stream.next()
         stream.prefill(suffix(context, "pq"))
-        assert stats(stream)["prompt_tokens"] == 2
+        assert stream.stats()["prompt_tokens"] == 2
         assert stream.generate() == recall.text("A", "q", 8)
 
 
@@ -100,7 +95,7 @@ def test_an_empty_stream(context, tmp_path):
         stream.prefill(context.tokenize("Aabc"))
         assert stream.generate() == "defgh"
         restore(stream, slot)
-        assert stats(stream)["kv_used"] == 0
+        assert stream.stats()["kv_used"] == 0
         stream.prefill(context.tokenize("c"))
         assert stream.generate() == "ccccc"
 
@@ -126,7 +121,7 @@ def test_a_token_nobody_saw_is_not_restored(tmp_path):
         save(stream, slot)
         assert stream.next().text == "😀"  # the waiting token is still there
         restore(stream, slot)
-        assert stats(stream)["kv_used"] == 2 + 3
+        assert stream.stats()["kv_used"] == 2 + 3
 
 
 def test_the_file_is_replaced_as_a_whole(context, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -27,13 +26,9 @@ def bundle(name: str) -> Path:
 def report(directory: Path) -> tuple[dict, dict]:
     """The selection report, and MLX's row of it."""
     with abi.Context(directory, LIBRARY) as context:
-        result = json.loads(LIBRARY.call_for_string("llm_backend_report", context.handle))
+        result = context.report()
     (row,) = (row for row in result["backends"] if row["name"] == "mlx-coreml")
     return result, row
-
-
-def stats(stream: abi.Stream) -> dict:
-    return json.loads(LIBRARY.call_for_string("llm_stream_stats", stream.handle))
 
 
 @pytest.fixture(autouse=True)
@@ -54,8 +49,8 @@ def test_text_to_text(name):
         assert 0 < len(tokens) <= 24
         assert all(len(step.tokens) <= 1 for step in steps)  # each as soon as it is there
         assert "".join(step.text for step in steps) == context.detokenize(tokens)
-        assert stats(stream)["backend"] == "mlx-coreml"
-        assert stats(stream)["device"] == "cpu"
+        assert stream.stats()["backend"] == "mlx-coreml"
+        assert stream.stats()["device"] == "cpu"
 
 
 def test_a_forked_process_is_told():

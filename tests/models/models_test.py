@@ -1,7 +1,5 @@
 """The tiny models say what make_tiny_gguf.py promises: other tests build on it."""
 
-import json
-
 import pytest
 
 from tests.support import abi, models
@@ -12,7 +10,7 @@ def _say(model: str, prompt: str, max_tokens: int = 0) -> tuple[str, dict]:
     with abi.Context(models.bundle(model)) as context, context.open(max_tokens=max_tokens) as stream:
         stream.prefill(context.tokenize(prompt))
         text = stream.generate()
-        return text, json.loads(context.library.call_for_string("llm_stream_stats", stream.handle))
+        return text, stream.stats()
 
 
 @pytest.mark.parametrize("model", ["tiny_llama_cycle", "tiny_gemma3_cycle", "tiny_gemma4_mtp"])

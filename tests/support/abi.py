@@ -276,7 +276,7 @@ def load() -> Library:
 def live(library: Library | None = None) -> dict[str, int]:
     """The "contexts", "streams" and "models" that this process has, but for the context that asks."""
     with tempfile.TemporaryDirectory() as bundle, Context(bundle, library) as context:
-        counts = json.loads(context.library.call_for_string("llm_backend_report", context.handle))["live"]
+        counts = context.report()["live"]
     return counts | {"contexts": counts["contexts"] - 1}
 
 
@@ -362,6 +362,10 @@ class Stream:
         """llm_stream_reset_keep."""
         return self.library.llm_stream_reset_keep(self.handle, count)
 
+    def stats(self) -> dict:
+        """llm_stream_stats, as docs/abi.md has it."""
+        return json.loads(self.library.call_for_string("llm_stream_stats", self.handle))
+
     def close(self) -> None:
         """llm_stream_close; once more does nothing."""
         handle, self.handle = self.handle, None
@@ -403,6 +407,10 @@ class Context:
             "detokenize", self.handle, ids, len(tokens), remove_special, unparse_special, text, len(text)
         )
         return text.raw[:size].decode()
+
+    def report(self) -> dict:
+        """llm_backend_report, as docs/backends.md has it."""
+        return json.loads(self.library.call_for_string("llm_backend_report", self.handle))
 
     def close(self) -> None:
         """destroy; once more does nothing."""
