@@ -56,6 +56,13 @@ def test_what_is_made_can_be_used(bundle, run):
     )
 
 
+@pytest.mark.parametrize("context_size", ["0", "-5", str(2**31)])
+def test_a_context_size_that_no_manifest_may_have(run, tmp_path, context_size):
+    arguments = ("bundle", "create", tmp_path / "made", "--model", MODEL, "--context-size", context_size)
+    assert run(*arguments)[0] == 2
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_linked(run, tmp_path):
     folder = tmp_path / "linked"
     assert run("bundle", "create", folder, "--model", MODEL, "--link", "--id", "mine")[0] == 0

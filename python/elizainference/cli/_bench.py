@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from elizainference.cli import _bench_report, _terminal
+from elizainference.cli import _bench_report, _plot, _terminal
 from elizainference.cli._bench_run import Bench
 from elizainference.cli._bundles import resolve
 from elizainference.cli._flags import RUNTIME, JsonFlag, MaybeBundleArgument, engine_options
@@ -34,6 +34,8 @@ def bench(
     """Measure how fast a model reads and writes here: the median of several runs, and how far they are apart."""
     if (bundle is None) == (compare is None):
         raise typer.BadParameter("give a BUNDLE to measure, or two files to --compare")
+    if plot is not None:
+        _plot.check(plot)
     if compare is not None:
         results = {path.name: _bench_report.read(path) for path in compare}
         if len(results) < 2:
@@ -52,6 +54,4 @@ def bench(
             print(_terminal.harmless(_bench_report.title(result)))
             _terminal.print_table(_bench_report.table(result, _terminal.has_unicode()))
     if plot is not None:
-        from elizainference.cli import _plot
-
         _plot.write(results, plot)

@@ -25,7 +25,9 @@ def create(
     ],
     drafter: Annotated[Path | None, typer.Option(help="A .gguf that drafts for it.", **_FILE)] = None,
     name: Annotated[str | None, typer.Option("--id", metavar="ID", help="Default: the folder's name.")] = None,
-    context_size: Annotated[int | None, typer.Option(metavar="N", help="Tokens of context it is made for.")] = None,
+    context_size: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=2**31 - 1, help="Tokens of context it is made for.")
+    ] = None,
     link: Annotated[bool, typer.Option("--link", help="Link the files rather than copy them.")] = False,
 ) -> None:
     """Make a bundle of model files: each in its place, and a manifest with their sha256."""

@@ -16,19 +16,28 @@ _BAR = _WIDTH - _LABEL - 150
 _COLOURS = ("#4c78a8", "#f58518")
 
 
+def check(path: Path) -> None:
+    """Whether there can be a plot, asked before anything is measured for it.
+
+    Raises:
+      InvalidArgument: the file's name ends in neither .svg nor .png, or its folder does not exist.
+      NotSupported: a .png, and there is no Matplotlib.
+    """
+    if path.suffix not in (".svg", ".png"):
+        raise InvalidArgument(f"the plot {str(path)!r} is of no known kind; its name must end in .svg or .png")
+    if path.suffix == ".png" and importlib.util.find_spec("matplotlib") is None:
+        raise NotSupported(f"the plot {str(path)!r} needs Matplotlib (pip install matplotlib); .svg needs nothing")
+    if not path.parent.is_dir():
+        raise InvalidArgument(f"the plot {str(path)!r} cannot be written: {str(path.parent)!r} is no folder")
+
+
 def write(results: dict[str, dict[str, Any]], path: Path) -> None:
     """Draws the figures of one or two runs: a bar to each median, and a line from the lowest to the highest.
 
-    Raises:
-      InvalidArgument: the file's name ends in neither .svg nor .png.
-      NotSupported: a .png, and there is no Matplotlib.
+    `check` says what the file may be.
     """
     if path.suffix == ".svg":
         path.write_text(svg(results), encoding="utf-8")
-    elif path.suffix != ".png":
-        raise InvalidArgument(f"the plot {str(path)!r} is of no known kind; its name must end in .svg or .png")
-    elif importlib.util.find_spec("matplotlib") is None:
-        raise NotSupported(f"the plot {str(path)!r} needs Matplotlib (pip install matplotlib); .svg needs nothing")
     else:
         _png(results, path)
 
