@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from ctypes import byref, c_float, c_int, c_void_p
 
 import pytest
@@ -108,11 +109,14 @@ def test_the_report_names_this_backend(context, backend):
 
 
 def test_embeddings_or_a_reason(context, backend):
+    out, dimension = (c_float * 1024)(), c_int()
+    arguments = (context.handle, b"abc", 3, 1, out, len(out), byref(dimension))
     if "embed" in backend.can:
+        assert context.library.call("embed", *arguments) == abi.OK
+        assert math.hypot(*out[: dimension.value]) == pytest.approx(1, abs=1e-5)
         return
-    out, dimension = (c_float * 8)(), c_int()
     with refused(abi.NOT_IMPLEMENTED):
-        context.library.call("embed", context.handle, b"abc", 3, 1, out, 8, byref(dimension))
+        context.library.call("embed", *arguments)
 
 
 def test_metadata(context):
