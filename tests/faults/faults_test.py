@@ -62,10 +62,11 @@ def test_nothing_went_wrong(lines):
     ],
 )
 def test_each_call_failed_once(lines, what, kind, least, least_errors):
-    for line in lines:
-        if (line.get("what"), line.get("kind")) == (what, kind):
-            assert line["injected"] >= least, line
-            assert line["errors"] >= least_errors, line
+    walks = [line for line in lines if (line.get("what"), line.get("kind")) == (what, kind)]
+    assert walks, "no such walk"
+    for line in walks:
+        assert line["injected"] >= least, line
+        assert line["errors"] >= least_errors, line
 
 
 def test_a_first_session(lines):

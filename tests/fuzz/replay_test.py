@@ -11,6 +11,7 @@ from tests.support.runfile import runfile
 
 def test_replay():
     corpus = [runfile(path) for path in os.environ["CORPUS"].split()]
+    assert corpus
     environment = os.environ | {"LD_PRELOAD": "", "ASAN_OPTIONS": "detect_leaks=1"}
     if bundle := os.environ.get("BUNDLE_FILE"):
         environment["FUZZ_BUNDLE"] = str(runfile(bundle).parent.parent)
