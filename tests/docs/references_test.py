@@ -132,6 +132,7 @@ def test_what_includes_what():
         if folder == "backends":
             backends.update((rest.partition("/")[0], name) for other, name in included if other == folder)
     table = {code_spans(row[0])[0]: set(code_spans(row[2])) for row in rows(_text("docs/architecture.md"))}
+    assert {"native/ffi", "native/seam", "native/backends"} <= includes.keys()
     for folder, names in includes.items():
         assert table[folder] == names, f"{folder} includes {sorted(names)}"
     for backend, other in backends:

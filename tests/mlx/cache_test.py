@@ -52,7 +52,9 @@ def test_a_window_keeps_what_it_sees(model):
     model.logits(prompt(30))
     for token in prompt(2 * WINDOW, seed=3):
         model.logits([token])
-    for offset, rows in model.cached_rows():
+    cached = model.cached_rows()
+    assert cached
+    for offset, rows in cached:
         assert offset == 30 + 2 * WINDOW
         assert rows in (offset, WINDOW)
 
