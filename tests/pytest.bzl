@@ -44,6 +44,9 @@ def pytest_test(name, srcs, data = [], deps = [], args = [], env = {}, size = "s
         legacy_create_init = 0,
         main = main,
         tags = tags,
-        deps = deps + [Label("//third_party/python:pytest")],
+        deps = deps + [
+            Label("//tests/support:sanitizers"),
+            Label("//third_party/python:pytest"),
+        ],
         **kwargs
     )

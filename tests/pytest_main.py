@@ -18,6 +18,8 @@ os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
 
 import pytest
 
+from tests.support import sanitizers
+
 
 class _Ran:
     """Counts the tests whose body ran: a target whose tests are all skipped checks nothing."""
@@ -40,8 +42,7 @@ def _tell_where_it_dies() -> None:
     faulthandler.enable(stderr)
     # It takes a thread of its own. TSan looks at nothing in the child of a process with several threads, and ends the
     # child if it starts one.
-    tsan = "libtsan" in os.environ.get("LD_PRELOAD", "")
-    if (limit_s := os.environ.get("TEST_TIMEOUT")) and not tsan:
+    if (limit_s := os.environ.get("TEST_TIMEOUT")) and not sanitizers.TSAN:
         faulthandler.dump_traceback_later(0.95 * float(limit_s), file=stderr)
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.llama_cpp import recall
-from tests.support import abi, models
+from tests.support import abi, models, sanitizers
 from tests.support.isolated import isolated
 from tests.support.waiting import eventually
 
@@ -216,7 +216,7 @@ def test_statistics_do_not_wait_for_a_prefill(context):
         assert all(used == len(prompt) or used % 512 == 0 for used in seen)
 
 
-@pytest.mark.skipif("libtsan" in os.environ.get("LD_PRELOAD", ""), reason="a chunk takes minutes under TSan")
+@pytest.mark.skipif(sanitizers.TSAN, reason="a chunk takes minutes under TSan")
 def test_cancel_during_a_prefill_leaves_what_was_decoded(demo_bundle):
     """On the demo model, whose prefill takes a while; afterwards it answers as if nothing had been."""
     with abi.Context(demo_bundle) as context, context.open(max_tokens=12, context_size=4096) as stream:
