@@ -20,6 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostAddedBytes = 1024;  // of an added token's text: looking for it costs so much per byte of a text
+constexpr size_t kMostEnds = 64;          // tokens around a text; models have one or two
 
 bool exists(const std::string& path) {
   struct stat status;
@@ -117,6 +118,9 @@ void HfTokenizer::read_added_tokens(const JsonField& root) {
     added_.emplace(token.content, token.id);
     if (field.boolean_or("normalized", !token.special)) {
       const std::string normalized = normalizer_.apply(token.content);
+      if (normalized.size() > kMostAddedBytes) {
+        content.reject("at most " + std::to_string(kMostAddedBytes) + " bytes long, normalized");
+      }
       if (!normalized.empty()) normalized_added_.add(normalized, token);
     } else {
       raw_added_.add(token.content, token);
@@ -232,6 +236,9 @@ void HfTokenizer::read_template(const JsonField& field) {
     special.required("ids", "an array").for_each_element([&](const JsonField& id) {
       const uint64_t token = id.whole_number(0, kMostTokenId);
       if (token >= tokens_.size() || !tokens_[token].exists) id.reject("the id of a token");
+      if (prefix_.size() + suffix_.size() == kMostEnds) {
+        id.reject("one of at most " + std::to_string(kMostEnds) + " around a text");
+      }
       (sequences == 0 ? prefix_ : suffix_).push_back(static_cast<int32_t>(token));
     });
   });

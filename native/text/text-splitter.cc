@@ -148,6 +148,17 @@ const std::array<std::string, 256>& byte_level_table() {
 
 }  // namespace
 
+void StepBudget::take(const JsonField& field, size_t bytes) {
+  // Files of models have three steps at most, and make three bytes of a space.
+  constexpr size_t kMostSteps = 16;
+  constexpr size_t kMostBytes = 16;
+  bytes_ *= std::clamp<size_t>(bytes, 1, kMostBytes + 1);
+  if (++steps_ > kMostSteps || bytes_ > kMostBytes) {
+    field.reject("one of at most " + std::to_string(kMostSteps) + " steps, which together make at most " +
+                 std::to_string(kMostBytes) + " bytes of one");
+  }
+}
+
 void Normalizer::add(const JsonField& field) {
   const std::string& type = field.type();
   if (type == "Sequence") {
@@ -156,9 +167,13 @@ void Normalizer::add(const JsonField& field) {
     const auto [pattern, is_expression] = pattern_of(field);
     if (is_expression || pattern.empty())
       field.reject("a \"Replace\" of a literal \"String\": expressions are not supported");
-    steps_.push_back({pattern, field.required("content", "a string").string("a string")});
+    const std::string content = field.required("content", "a string").string("a string");
+    budget_.take(field, (content.size() + pattern.size() - 1) / pattern.size());
+    steps_.push_back({pattern, content});
   } else if (type == "Prepend") {
-    steps_.push_back({"", field.required("prepend", "a string").string("a string")});
+    const std::string content = field.required("prepend", "a string").string("a string");
+    budget_.take(field, 1 + content.size());
+    steps_.push_back({"", content});
   } else {
     field.required("type", "").reject("one of \"Sequence\", \"Replace\", \"Prepend\": others are not supported");
   }
@@ -185,12 +200,12 @@ void PreTokenizer::add(const JsonField& field) {
   } else if (type == "Digits") {
     step.kind = Kind::kDigits;
     step.split = field.boolean_or("individual_digits", false);
-    steps_.push_back(step);
+    add_step(field, step, 1);
   } else if (type == "ByteLevel") {
     step.kind = Kind::kByteLevel;
     step.add_prefix_space = field.boolean_or("add_prefix_space", true);
     step.split = field.boolean_or("use_regex", true);
-    steps_.push_back(step);
+    add_step(field, step, step.add_prefix_space ? 4 : 2);
   } else if (type == "Metaspace") {
     add_metaspace(field);
   } else {
@@ -238,7 +253,7 @@ void PreTokenizer::add_split(const JsonField& field) {
         (step.behavior == Behavior::kIsolated && !step.invert) || (step.behavior == Behavior::kRemoved && step.invert);
     if (!isolates) behavior.reject("\"Isolated\", or \"Removed\" with \"invert\", for an expression");
   }
-  steps_.push_back(step);
+  add_step(field, step, 1);
 }
 
 void PreTokenizer::add_metaspace(const JsonField& field) {
@@ -257,6 +272,11 @@ void PreTokenizer::add_metaspace(const JsonField& field) {
   } else if (scheme != "never") {
     field.required("prepend_scheme", "").reject("\"always\", \"first\" or \"never\"");
   }
+  add_step(field, step, 1 + step.literal.size());
+}
+
+void PreTokenizer::add_step(const JsonField& field, const Step& step, size_t bytes) {
+  budget_.take(field, bytes);
   steps_.push_back(step);
 }
 

@@ -1,10 +1,11 @@
 // How a tokenizer.json prepares text for its model: the steps of its "normalizer" and "pre_tokenizer".
 //
 // Its regular expressions are not interpreted. Those that byte-level vocabularies use are known by their text and
-// written out here, which keeps a hostile file from costing more than time linear in the text's length; any other is an
-// error that quotes it.
+// written out here; any other is an error that quotes it. Nor may the steps, one after the other, make much of little.
+// So a hostile file costs no more than time and memory linear in the text's length.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,18 @@ class JsonField;
 struct TextPart {
   std::string text;
   bool at_start;  // it begins where the whole text begins
+};
+
+// The steps of a file that were taken, and how many bytes they may make of one: a few that double a text would be
+// enough to run out of memory.
+class StepBudget {
+ public:
+  // For a step that makes at most `bytes` of one byte. Throws at `field` where that is too much.
+  void take(const JsonField& field, size_t bytes);
+
+ private:
+  size_t steps_ = 0;
+  size_t bytes_ = 1;
 };
 
 class Normalizer {
@@ -32,6 +45,7 @@ class Normalizer {
     std::string content;
   };
 
+  StepBudget budget_;
   std::vector<Step> steps_;
 };
 
@@ -62,12 +76,14 @@ class PreTokenizer {
 
   void add_split(const JsonField& field);
   void add_metaspace(const JsonField& field);
+  void add_step(const JsonField& field, const Step& step, size_t bytes);
 
   static void apply(const Step& step, TextPart part, std::vector<TextPart>* out);
   static void split_words(Words words, const TextPart& part, std::vector<TextPart>* out);
   static void split_literal(const Step& step, const TextPart& part, std::vector<TextPart>* out);
   static void split_digits(bool one_by_one, const TextPart& part, std::vector<TextPart>* out);
 
+  StepBudget budget_;
   std::vector<Step> steps_;
 };
 

@@ -162,6 +162,51 @@ def test_many_values(tmp_path):
     assert "holds more than 16384 objects and arrays" in refused(tmp_path, '{"x": [' + "{}," * 200_000 + "{}]}")
 
 
+DOUBLED = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
+BYTES = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}  # two bytes of each that is no ASCII
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("/normalizer", {"type": "Sequence", "normalizers": [DOUBLED] * 40}, "/normalizer/normalizers/4 is an object"),
+        ("/normalizer", DOUBLED | {"content": "a" * 1000}, "/normalizer is an object"),
+        ("/normalizer", {"type": "Prepend", "prepend": "a" * 1000}, "/normalizer is an object"),
+        (
+            "/pre_tokenizer",
+            {"type": "Sequence", "pretokenizers": [BYTES] * 40},
+            "/pre_tokenizer/pretokenizers/4 is an object; it must be one of at most 16 steps, which together make at "
+            "most 16 bytes of one",
+        ),
+        (
+            "/pre_tokenizer",
+            {"type": "Sequence", "pretokenizers": [{"type": "Digits"}] * 40},
+            "/pre_tokenizer/pretokenizers/16 is an object",
+        ),
+    ],
+)
+def test_little_text_remains_little(document, tmp_path, place, value, message):
+    assert message in refused(tmp_path, changed(document, place, value))
+
+
+def test_an_added_token_that_grows(document, tmp_path):
+    added = {"id": 1000, "content": "a" * 1000, "special": False, "normalized": True}
+    text = changed(document | {"normalizer": DOUBLED}, "/added_tokens/0", added)
+    assert "/added_tokens/0/content" in refused(tmp_path, text)
+
+
+def test_many_tokens_around_a_text(document, tmp_path):
+    """A token that stands for many, and is there many times."""
+    template = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "x"}}] * 5000 + [{"Sequence": {"id": "A"}}],
+        "special_tokens": {"x": {"ids": [0] * 50_000}},
+    }
+    assert "ids/64 is 0; it must be one of at most 64 around" in refused(
+        tmp_path, changed(document, "/post_processor", template)
+    )
+
+
 def test_truncated_at_any_place(document, tmp_path):
     text = json.dumps(document)
     for end in range(1, len(text), len(text) // 50):
