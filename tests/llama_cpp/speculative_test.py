@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.llama_cpp import recall
+from tests.models import make_tiny_gguf, vocabulary
 from tests.support import abi, models
 
 
@@ -180,6 +181,33 @@ def test_mtp_over_resets_and_further_prompts():
             steps = stream.steps()
             assert "".join(step.text for step in steps) == models.alphabet("q", 20)
             assert all(step.accepted == step.drafted for step in steps)
+
+
+@pytest.fixture
+def smaller_drafter(monkeypatch, tmp_path):
+    """A drafter without the last token of its target, to which it was added when that was tuned."""
+    monkeypatch.setattr(vocabulary, "MERGES", vocabulary.MERGES[:-1])
+    monkeypatch.setattr(vocabulary, "TOKENS", vocabulary.TOKENS[:-1])
+    monkeypatch.setattr(vocabulary, "SIZE", vocabulary.SIZE - 1)
+    path = tmp_path / "drafter.gguf"
+    make_tiny_gguf.make("llama", "walk", vocabulary.ALPHABET, False, 2, 2048, seed=1).write(path)
+    return path
+
+
+def test_a_token_that_the_drafter_has_not(smaller_drafter):
+    """Then nothing is drafted, until the token is no longer in the context."""
+    added = vocabulary.SIZE  # the target's last token
+    with abi.Context(models.bundle("tiny_llama_cycle")) as context:
+        config = {"max_tokens": 12, "context_size": 256, "mtp_drafter_path": str(smaller_drafter), "draft_max": 4}
+        with context.open(**config) as stream:
+            prompt = context.tokenize("abc")
+            stream.prefill([*prompt, added, *context.tokenize("xyz", add_special=False)])
+            assert stream.generate() == models.alphabet("z", 12)
+            assert stats(stream)["drafted_tokens"] == 0
+            assert stream.reset_keep(len(prompt)) == len(prompt)
+            stream.prefill(context.tokenize("de", add_special=False))
+            assert stream.generate() == models.alphabet("e", 12)
+            assert stats(stream)["drafted_tokens"] > 0
 
 
 # --- limits --------------------------------------------------------------------------------------

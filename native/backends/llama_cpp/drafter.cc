@@ -52,12 +52,12 @@ class DraftModel final : public Drafter {
     context_->follow_cancel(target.cancel_flag());
   }
 
-  void prefilled() override { follow(target_.tokens().size()); }
+  void prefilled() override { follow(); }
 
   void decoded(int32_t) override {}
 
   void draft(size_t limit, std::vector<llama_token>* out) override {
-    follow(target_.tokens().size());
+    if (!follow()) return;
     const size_t drafter_size = static_cast<size_t>(llama_vocab_n_tokens(context_->model().vocab()));
     const llama_token target_size = llama_vocab_n_tokens(target_.model().vocab());
     while (out->size() < limit) {
@@ -71,8 +71,15 @@ class DraftModel final : public Drafter {
   }
 
  private:
-  // The first `count` tokens of the target, of which this context has decoded all but the last few already.
-  void follow(size_t count) { context_->decode_prompt(target_.tokens().data(), count); }
+  // Decodes the target's tokens, all but the last few of which this context has already. False where it cannot: a
+  // target that was tuned may have a token more than its drafter.
+  bool follow() {
+    const std::vector<llama_token>& tokens = target_.tokens();
+    const llama_token size = llama_vocab_n_tokens(context_->model().vocab());
+    if (std::any_of(tokens.begin(), tokens.end(), [size](llama_token token) { return token >= size; })) return false;
+    context_->decode_prompt(tokens.data(), tokens.size());
+    return true;
+  }
 
   Context& target_;
   std::unique_ptr<Context> context_;
