@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import threading
@@ -86,25 +85,23 @@ class Chat:
         """Saves the conversation and its KV cache to a file, which appears at once or not at all.
 
         Raises:
-          InvalidArgument: an answer is still in progress.
+          InvalidArgument: an answer is still in progress; or the messages have more than 32 MiB.
           ElizaError, OSError: the file cannot be written.
         """
         import tempfile
-        import zipfile  # like tempfile, it takes a while
+
+        from elizainference import _archive  # like tempfile, it takes a while
 
         with self._lock:
             self._check_idle()
             path_bytes(path, "the path")
             self._keep(len(self._cached))
-            saved = json.dumps({"messages": self.messages, "tokens": self._cached}, default=dict)
             folder = os.path.dirname(os.path.abspath(path))
             with tempfile.TemporaryDirectory(prefix=".eliza-", dir=folder) as parts:
-                cache, whole = os.path.join(parts, _CACHE), os.path.join(parts, "whole")
+                cache, whole = os.path.join(parts, "cache"), os.path.join(parts, "whole")
                 self._native.save_slot(os.fsencode(cache))
                 with open(whole, "xb") as file:
-                    with zipfile.ZipFile(file, "w") as archive:
-                        archive.writestr(_CONVERSATION, saved)
-                        archive.write(cache, _CACHE)
+                    _archive.write(file, self.messages, self._cached, cache)
                     file.flush()
                     os.fsync(file.fileno())
                 os.chmod(whole, 0o600)
@@ -119,19 +116,14 @@ class Chat:
           OSError: the file cannot be read.
         """
         import tempfile
-        import zipfile
+
+        from elizainference import _archive
 
         with self._lock:
             self._check_idle()
             name = os.fsdecode(path_bytes(path, "the path"))
             with tempfile.TemporaryDirectory(prefix="eliza-") as parts:
-                try:
-                    with zipfile.ZipFile(name) as archive:
-                        saved = json.loads(archive.read(_CONVERSATION))
-                        messages, tokens = list(saved["messages"]), [int(token) for token in saved["tokens"]]
-                        cache = archive.extract(_CACHE, parts)
-                except (zipfile.BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
-                    raise InvalidArgument(f"{name!r} is no saved chat, or is damaged: {error}") from None
+                messages, tokens, cache = _archive.read(name, parts)
                 # Forgets a cancel, too.
                 self._keep(len(self._cached))
                 try:
@@ -273,11 +265,6 @@ def message_list(messages: Iterable[Message]) -> list[Message]:
             '[{"role": "system", "content": "…"}]'
         )
     return list(messages)
-
-
-# What the archive of a saved chat holds.
-_CONVERSATION = "chat.json"
-_CACHE = "kv-cache"
 
 
 def _common_prefix(a: Sequence[int], b: Sequence[int]) -> int:

@@ -7,6 +7,7 @@ was lost, or holds what should be gone, shows in the text.
 from __future__ import annotations
 
 import threading
+import zipfile
 
 import elizainference as eliza
 import pytest
@@ -250,6 +251,70 @@ def test_a_file_that_is_no_chat_leaves_the_chat_as_it_was(engine, tmp_path):
         with pytest.raises(FileNotFoundError):
             chat.restore(tmp_path / "none")
         assert chat.generate("pqr").text == expected
+
+
+def archive(path, parts: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> None:
+    with zipfile.ZipFile(path, "w", compression) as file:
+        for name, content in parts.items():
+            file.writestr(name, content)
+
+
+def test_an_archive_from_a_stranger(engine, tmp_path):
+    """Is an error of ours, and takes no memory that the file's size does not announce."""
+    path = tmp_path / "chat"
+    with engine.chat() as chat:
+        chat.generate("Axabc")
+        chat.save(path)
+        with zipfile.ZipFile(path) as saved:
+            good = {name: saved.read(name) for name in saved.namelist()}
+        assert set(good) == {"chat.json", "kv-cache"}
+        messages = list(chat.messages)
+
+        def refused(message: str) -> None:
+            with pytest.raises(eliza.InvalidArgument, match=f"is no saved chat, or is damaged: .*{message}"):
+                chat.restore(path)
+
+        for name in good:
+            archive(path, good | {name: bytes(64 << 20)}, zipfile.ZIP_DEFLATED)
+            refused("is compressed")
+            archive(path, {other: content for other, content in good.items() if other != name})
+            refused(name)
+        archive(path, good | {"chat.json": b" " * (33 << 20)})
+        refused("chat.json has 34603008 bytes")
+        archive(path, good | {"chat.json": b"[" * 100_000})
+        refused("(recursion|overflow)")
+        archive(path, good | {f"{n:060}": b"" for n in range(10_000)})
+        refused("too many")
+        for conversation in (
+            b"[]",
+            b"5",
+            b"\xff",
+            b"{}",
+            b'{"messages": 5, "tokens": []}',
+            b'{"messages": [5], "tokens": []}',
+            b'{"messages": [{"content": "x"}], "tokens": []}',
+            b'{"messages": [], "tokens": [1e999]}',
+            b'{"messages": [], "tokens": [-1]}',
+            b'{"messages": [], "tokens": "12"}',
+        ):
+            archive(path, good | {"chat.json": conversation})
+            refused("")
+        # A flag in the list of what it holds.
+        archive(path, good)
+        whole = bytearray(path.read_bytes())
+        whole[whole.index(b"PK\x01\x02") + 8] |= 1
+        path.write_bytes(whole)
+        refused("password")
+        assert chat.messages == messages
+        archive(path, good)
+        chat.restore(path)
+
+
+def test_what_could_not_be_restored_is_not_saved(engine, tmp_path):
+    with engine.chat([user("a" * (33 << 20))]) as chat:
+        with pytest.raises(eliza.InvalidArgument, match="at most 33554432 can be saved"):
+            chat.save(tmp_path / "chat")
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_another_models_chat_is_refused(tmp_path):
