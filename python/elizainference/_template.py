@@ -28,7 +28,7 @@ class Template:
     def __init__(self, source: str) -> None:
         try:
             self._template = _environment().from_string(source)
-        except jinja2.TemplateError as error:
+        except Exception as error:  # of Python's, too: a number of too many digits, what is nested too deeply
             raise InvalidArgument(f"the model's chat template cannot be read: {error}; use raw=True") from error
 
     def render(self, messages: Sequence[Any], bos_token: str, eos_token: str, disable_thinking: bool) -> str:

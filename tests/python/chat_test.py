@@ -155,9 +155,10 @@ def test_what_the_template_says_is_in_the_error(template):
         template("{{ raise_exception('roles must alternate') }}").render(user("x"))
 
 
-def test_a_template_that_is_none(template):
+@pytest.mark.parametrize("source", ["{% for %}", "{{ " + "9" * 5000 + " }}", "{{ " + "(" * 5000, "{{ " + "- " * 5000])
+def test_a_template_that_is_none(template, source):
     with pytest.raises(eliza.InvalidArgument, match="raw=True"):
-        template("{% for %}")
+        template(source)
 
 
 @pytest.mark.parametrize(
