@@ -204,6 +204,8 @@ SCHEMAS = {
     "groups": ({"pattern": "^" + "(" * 100 + "a" + ")" * 100 + "$"}, "groups are nested deeper than 40"),
     "types in types": (doubling_refs(20), "'oneOf' wants exactly one to match"),
     "oneOf": ({"oneOf": [{"const": i} for i in range(3000)]}, "'oneOf' has more than 100 alternatives"),
+    "constants": ({"oneOf": [{"enum": [1] * 30_000}, {"enum": [2] * 30_000}]}, "'oneOf' wants exactly one to match"),
+    "common constants": ({"allOf": [{"enum": [1] * 30_000}] * 2}, "'allOf' of enums with too many values to compare"),
     "no schema": ({"properties": {"a": 5}}, "at #/properties/a: schema must be an object"),
     "no JSON": ("{", "parse error"),
 }

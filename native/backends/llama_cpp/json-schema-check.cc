@@ -20,8 +20,9 @@ constexpr int kMostDepth = 64;  // the converter's
 constexpr int kMostNodes = 4096;
 constexpr int kMostRepetitions = 2000;  // a grammar's
 
-// Looking at pairs of alternatives takes its time.
+// Looking at pairs of alternatives takes its time, and at pairs of constants, here and in the converter.
 constexpr size_t kMostAlternatives = 100;
+constexpr size_t kMostComparisons = size_t{1} << 23;
 
 // By the type of the values that they constrain.
 constexpr std::string_view kStringKeywords[] = {"pattern", "format", "minLength", "maxLength"};
@@ -260,6 +261,9 @@ class Checker {
         merge(*child, child_path, &names);
       }
     }
+    if (enums > 0 && enums == all.size() && comparisons(all) > kMostComparisons) {
+      fail(path, "'allOf' of enums with too many values to compare; write one 'enum' of what they have in common");
+    }
     if (enums > 0 && (enums < all.size() || !have_common_value(all))) {
       fail(path, "'allOf' of an 'enum' and something else, or of enums without a common value");
     }
@@ -278,6 +282,13 @@ class Checker {
         fail(path, "'allOf' has the property " + Json(name).dump() + " in several of its schemas; merge them");
       }
     }
+  }
+
+  // Of each value of the first enum with those of all the others.
+  size_t comparisons(const Json& all) const {
+    size_t values = 0;
+    for (const Json& one : all) values += values_.follow(&one)->at("enum").size();
+    return values_.follow(&all.at(0))->at("enum").size() * values;
   }
 
   bool have_common_value(const Json& all) const {

@@ -11,8 +11,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMostDepth = 64;  // the converter's, of $ref within $ref
 
-// Alternatives of alternatives can be many; what is beyond may be anything, for all that is known.
-constexpr int kMostSteps = 1 << 17;
+// Alternatives of alternatives can be many, and so can pairs of constants; what is beyond may be anything, for all that
+// is known.
+constexpr size_t kMostSteps = size_t{1} << 17;
+constexpr size_t kComparisonsPerStep = 64;
 
 Json values_of(const Json& schema) {
   if (schema.contains("const")) return Json::array({schema.at("const")});
@@ -128,6 +130,8 @@ bool SchemaValues::disjoint(const Json* any_a, const Json* any_b, int depth) con
   const Json a_values = values_of(*a);
   const Json b_values = values_of(*b);
   if (!a_values.empty() && !b_values.empty()) {
+    steps_ += a_values.size() * b_values.size() / kComparisonsPerStep;
+    if (steps_ > kMostSteps) return false;
     return std::none_of(a_values.begin(), a_values.end(), [&](const Json& value) {
       return std::find(b_values.begin(), b_values.end(), value) != b_values.end();
     });

@@ -2,6 +2,7 @@
 // keywords that llama.cpp's converter has (common/json-schema.cpp).
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
@@ -48,7 +49,7 @@ class SchemaValues {
 
  private:
   const nlohmann::ordered_json* const root_;
-  mutable int steps_ = 0;
+  mutable size_t steps_ = 0;
 };
 
 }  // namespace eliza::llama_cpp
