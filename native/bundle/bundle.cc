@@ -34,25 +34,40 @@ bool is_directory(const std::string& directory, const dirent& entry) {
   return is_directory(directory + "/" + entry.d_name);  // a link, or a file system that does not tell
 }
 
-// What keeps `path` from being a readable file; "" for nothing.
-std::string file_problem(const std::string& path) {
-  struct stat status;
-  if (stat(path.c_str(), &status) == 0) {
-    if (S_ISREG(status.st_mode)) return "";
-    return S_ISDIR(status.st_mode) ? "is a directory, not a file" : "is not a regular file";
-  }
+// Why something is no model, to go on behind its name, and what to do about that.
+struct Problem {
+  std::string what;
+  std::string advice = "download it again";
+};
+
+// What keeps `path` from being looked at; nullopt where nothing does, and *status is then what it is.
+std::optional<Problem> look_at(const std::string& path, struct stat* status) {
+  if (stat(path.c_str(), status) == 0) return std::nullopt;
   const int error_number = errno;
-  if (error_number != ENOENT) return "cannot be read: " + system_reason(error_number);
-  return lstat(path.c_str(), &status) == 0 ? "is a link to a file that does not exist" : "does not exist";
+  if (error_number != ENOENT) return Problem{"cannot be read: " + system_reason(error_number), "make it readable"};
+  const bool is_link = lstat(path.c_str(), status) == 0;
+  return Problem{is_link ? "is a link to a file that does not exist" : "does not exist"};
+}
+
+// What keeps `path` from being a readable file; nullopt for nothing.
+std::optional<Problem> file_problem(const std::string& path) {
+  struct stat status;
+  if (std::optional<Problem> problem = look_at(path, &status)) return problem;
+  if (S_ISREG(status.st_mode)) return std::nullopt;
+  return Problem{S_ISDIR(status.st_mode) ? "is a directory, not a file" : "is not a regular file"};
 }
 
 // The same for the directory of an MLX model.
-std::string mlx_problem(const std::string& path) {
-  if (!is_directory(path)) return "is not a directory";
-  if (!file_problem(path + "/config.json").empty()) return "has no config.json";
+std::optional<Problem> mlx_problem(const std::string& path) {
+  struct stat status;
+  if (std::optional<Problem> problem = look_at(path, &status)) return problem;
+  if (!S_ISDIR(status.st_mode)) return Problem{"is not a directory"};
+  if (std::optional<Problem> problem = file_problem(path + "/config.json")) {
+    return Problem{"has no config.json: it " + problem->what, problem->advice};
+  }
   const auto weights =
       list_directory(path, [](const dirent& entry) { return ends_with(entry.d_name, ".safetensors"); });
-  return weights.empty() ? "has no *.safetensors" : "";
+  return weights.empty() ? std::optional(Problem{"has no *.safetensors"}) : std::nullopt;
 }
 
 bool is_coreml_package(std::string_view name) { return ends_with(name, ".mlpackage") || ends_with(name, ".mlmodelc"); }
@@ -92,10 +107,9 @@ std::vector<Candidate> find_candidates(const std::string& bundle, RuntimeClass r
   const std::string text = bundle + "/text";
   std::vector<std::string> names;
   if (runtime_class == RuntimeClass::kMlx) {
-    if (mlx_problem(text).empty()) names.emplace_back();
+    if (!mlx_problem(text)) names.emplace_back();
     const auto models = list_directory(text, [&text](const dirent& entry) {
-      return !is_coreml_package(entry.d_name) && is_directory(text, entry) &&
-             mlx_problem(text + "/" + entry.d_name).empty();
+      return !is_coreml_package(entry.d_name) && is_directory(text, entry) && !mlx_problem(text + "/" + entry.d_name);
     });
     names.insert(names.end(), models.begin(), models.end());
   } else {
@@ -146,11 +160,10 @@ std::optional<SplitName> common_split_set(const std::vector<Candidate>& candidat
   fail(bundle + "/" + kManifestName, ": /files/text names " + list + "; leave one");
 }
 
-[[noreturn]] void fail_unusable(const std::string& bundle, const Candidate& candidate, const std::string& problem) {
+[[noreturn]] void fail_unusable(const std::string& bundle, const Candidate& candidate, const Problem& problem) {
   fail(candidate.named_by + bundle + "/" + candidate.path,
-       " " + problem +
-           (candidate.named_by.empty() ? "; download it again, or remove it"
-                                       : "; download it again, or correct the manifest"));
+       " " + problem.what + "; " + problem.advice +
+           (candidate.named_by.empty() ? ", or remove it" : ", or correct the manifest"));
 }
 
 void require_every_part(const std::string& bundle, const Candidate& candidate, const SplitName& set) {
@@ -158,11 +171,12 @@ void require_every_part(const std::string& bundle, const Candidate& candidate, c
   constexpr size_t kEnough = 16;
   std::vector<std::string> missing;
   for (int part = 1; part <= set.parts && missing.size() < kEnough; ++part) {
-    if (!file_problem(bundle + "/" + set.path(part)).empty()) missing.push_back(set.path(part));
+    if (file_problem(bundle + "/" + set.path(part))) missing.push_back(set.path(part));
   }
   if (missing.empty()) return;
-  fail_unusable(bundle, candidate,
-                "is one file of " + std::to_string(set.parts) + ", but these are missing: " + list_in_quotes(missing));
+  fail_unusable(
+      bundle, candidate,
+      {"is one file of " + std::to_string(set.parts) + ", but these are missing: " + list_in_quotes(missing)});
 }
 
 }  // namespace
@@ -196,8 +210,8 @@ std::optional<Artifact> Bundle::text_artifact(RuntimeClass runtime_class) const 
   }
 
   const std::string path = directory_ + "/" + chosen.path;
-  const std::string problem = runtime_class == RuntimeClass::kMlx ? mlx_problem(path) : file_problem(path);
-  if (!problem.empty()) fail_unusable(directory_, chosen, problem);
+  const auto problem = runtime_class == RuntimeClass::kMlx ? mlx_problem(path) : file_problem(path);
+  if (problem) fail_unusable(directory_, chosen, *problem);
   return Artifact{path, chosen.context_size};
 }
 

@@ -115,6 +115,21 @@ def test_a_dangling_link_is_an_error(tmp_path: Path) -> None:
     assert f"{tmp_path}/text/model.gguf is a link to a file that does not exist" in message
 
 
+def test_the_advice_fits_what_keeps_a_file_from_being_read(tmp_path: Path) -> None:
+    """What cannot be looked at is not to blame: here for a link to itself, as it may be for who may not look."""
+    make(tmp_path, "text/")
+    (tmp_path / "text/model.gguf").symlink_to("model.gguf")
+    unreadable = "cannot be read: Too many levels of symbolic links; make it readable"
+    assert error_of(open_bundle(tmp_path).text_artifact, LLAMA_CPP).endswith(f"{unreadable}, or remove it")
+    (tmp_path / "text/mlx").symlink_to("mlx")
+    (tmp_path / "text/model").mkdir()
+    (tmp_path / "text/model/config.json").symlink_to("config.json")
+    for path, runtime_class in (("text/model.gguf", "llama-cpp"), ("text/mlx", "mlx"), ("text/model", "mlx")):
+        write_manifest(tmp_path, entry(path, runtimeClass=runtime_class))
+        message = error_of(open_bundle(tmp_path).text_artifact, CLASSES[runtime_class])
+        assert message.endswith(f"{unreadable}, or correct the manifest")
+
+
 def test_what_is_no_regular_file_is_not_opened(tmp_path: Path) -> None:
     make(tmp_path, "text/")
     os.mkfifo(tmp_path / "text/model.gguf")
@@ -213,10 +228,10 @@ def test_what_the_manifest_does_not_name_does_not_exist(tmp_path: Path) -> None:
     [
         ("llama-cpp", [], "does not exist"),
         ("litert-lm", [], "does not exist"),
-        ("mlx", [], "is not a directory"),
+        ("mlx", [], "does not exist"),
         ("llama-cpp", ["text/m/"], "is a directory, not a file"),
         ("mlx", ["text/m"], "is not a directory"),
-        ("mlx", ["text/m/x.safetensors"], "has no config.json"),
+        ("mlx", ["text/m/x.safetensors"], "has no config.json: it does not exist"),
         ("mlx", ["text/m/config.json"], "has no *.safetensors"),
     ],
 )
