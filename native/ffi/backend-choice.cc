@@ -11,6 +11,7 @@
 #include "native/ffi/message.h"
 #include "native/seam/selection.h"
 #include "native/seam/selector.h"
+#include "native/text/quote.h"
 
 namespace eliza {
 namespace {
@@ -39,7 +40,8 @@ std::string text_listing(const std::string& bundle_dir) {
   for (std::filesystem::directory_iterator entry(bundle_dir + "/text", error), end; !error && entry != end;
        entry.increment(error)) {
     std::error_code unknown;
-    names.push_back(entry->path().filename().string() + (entry->is_directory(unknown) ? " (a directory)" : ""));
+    const bool is_directory = entry->is_directory(unknown);
+    names.push_back(shown(entry->path().filename().string()) + (is_directory ? " (a directory)" : ""));
   }
   if (error) return "cannot be read (" + error.message() + ")";
   if (names.empty()) return "is empty";

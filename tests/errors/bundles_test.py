@@ -106,6 +106,13 @@ def test_other_files_only(tmp_path):
 
 
 @isolated
+def test_names_that_a_terminal_would_act_on(tmp_path):
+    bundle = _bundle(tmp_path / "bundle")
+    (bundle / "text" / "\x1b[2J.bin").write_bytes(b"x")
+    _refused(bundle, "holds \\x1b[2J.bin")
+
+
+@isolated
 def test_two_models(tmp_path, good):
     _refused(_bundle(tmp_path / "bundle", first_gguf=good, second_gguf=good), "first.gguf", "second.gguf")
 
