@@ -1,12 +1,22 @@
-// A file descriptor that is closed with its owner, and writes and syncs that a signal does not cut short.
+// A file descriptor that is closed with its owner, and opens, writes and syncs that a signal does not cut short.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 
 namespace eliza {
+
+// The descriptor, or -1 with errno set. `mode`: of a file that is created.
+inline int open_file(const char* path, int flags, mode_t mode = 0) {
+  int file;
+  do file = ::open(path, flags, mode);  // waits, and so can be interrupted, on file systems of a network
+  while (file < 0 && errno == EINTR);
+  return file;
+}
 
 class Descriptor {
  public:

@@ -22,7 +22,10 @@ std::vector<std::string> list_directory(const std::string& directory, Wanted&& w
     throw Error(ELIZA_ERR_BUNDLE_INVALID, directory + " cannot be listed: " + system_reason(error));
   };
   std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(directory.c_str()), &::closedir);
+  DIR* opened;
+  do opened = ::opendir(directory.c_str());
+  while (opened == nullptr && errno == EINTR);
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(opened, &::closedir);
   if (stream == nullptr) {
     if (errno != ENOENT) fail(errno);
     return names;

@@ -12,7 +12,8 @@
 namespace eliza {
 
 // O_NONBLOCK: or the opening of a pipe would wait.
-RegularFile::RegularFile(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+RegularFile::RegularFile(const std::string& path)
+    : file_(open_file(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (file_.get() < 0) throw Unreadable("cannot be opened: " + system_reason(errno));
   struct stat info{};
   if (::fstat(file_.get(), &info) != 0) throw Unreadable("cannot be read: " + system_reason(errno));

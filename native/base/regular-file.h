@@ -4,9 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
+#include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "native/base/descriptor.h"
 
@@ -14,13 +13,9 @@ namespace eliza {
 
 // Why a file is not read, to go on behind its name: "cannot be opened: Permission denied". What it holds is not to
 // blame.
-class Unreadable : public std::exception {
+class Unreadable : public std::runtime_error {
  public:
-  explicit Unreadable(std::string what) : what_(std::move(what)) {}
-  const char* what() const noexcept override { return what_.c_str(); }
-
- private:
-  std::string what_;
+  using std::runtime_error::runtime_error;
 };
 
 // Open for reading; programs that the host starts do not get it. Functions throw Unreadable.

@@ -22,7 +22,7 @@ int create_beside(const std::string& path, std::string* name) {
   do {
     *name = path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++);
     // Mine alone: a conversation is in it.
-    file = ::open(name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    file = open_file(name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   } while (file < 0 && errno == EEXIST);
   return file;
 }
@@ -82,7 +82,7 @@ void write_slot_bytes(const std::string& path, std::initializer_list<SlotPart> p
   if (!temporary.rename_to(path)) fail("put in its place");
   // From here on the slot is saved, and nothing may fail.
   // So that the name, too, survives a power cut. Not every file system can; then the file is whole all the same.
-  const Descriptor directory(::open(directory_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor directory(open_file(directory_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() >= 0) directory.sync();
 }
 

@@ -134,7 +134,8 @@ int __wrap_open(const char* path, int flags, ...) {
   const int mode = (flags & O_CREAT) != 0 ? va_arg(arguments, int) : 0;
   va_end(arguments);
   count_open((flags & O_CLOEXEC) != 0);
-  return fails(Kind::kOpen, EMFILE) ? -1 : __real_open(path, flags, mode);
+  if (fails(Kind::kOpen, EMFILE) || fails(Kind::kInterrupt, EINTR)) return -1;
+  return __real_open(path, flags, mode);
 }
 
 FILE* __wrap_fopen(const char* path, const char* mode) {
@@ -142,7 +143,10 @@ FILE* __wrap_fopen(const char* path, const char* mode) {
   return fails(Kind::kOpen, EMFILE) ? nullptr : __real_fopen(path, mode);
 }
 
-DIR* __wrap_opendir(const char* path) { return fails(Kind::kOpen, EMFILE) ? nullptr : __real_opendir(path); }
+DIR* __wrap_opendir(const char* path) {
+  if (fails(Kind::kOpen, EMFILE) || fails(Kind::kInterrupt, EINTR)) return nullptr;
+  return __real_opendir(path);
+}
 
 struct dirent* __wrap_readdir(DIR* stream) { return fails(Kind::kRead, EIO) ? nullptr : __real_readdir(stream); }
 
@@ -174,7 +178,7 @@ ssize_t __wrap_write(int fd, const void* data, size_t size) {
 }
 
 // Not the real one: a thousand of them would take minutes on a slow disk, and no power fails here.
-int __wrap_fsync(int) { return fails(Kind::kSync, EIO) ? -1 : 0; }
+int __wrap_fsync(int) { return fails(Kind::kSync, EIO) || fails(Kind::kInterrupt, EINTR) ? -1 : 0; }
 
 int __wrap_rename(const char* from, const char* to) {
   return fails(Kind::kRename, EACCES) ? -1 : __real_rename(from, to);

@@ -19,7 +19,7 @@ enum class Kind : int {
   kRename,    // rename: EACCES
   kStat,      // stat, lstat, fstat: EIO
   // No failures: what a program has to put up with.
-  kInterrupt,   // read, pread, write: EINTR
+  kInterrupt,   // open, opendir, read, pread, write, fsync: EINTR
   kShortWrite,  // write: half of it
 };
 constexpr int kKinds = 10;

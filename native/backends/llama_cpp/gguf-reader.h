@@ -5,22 +5,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
+#include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "native/base/regular-file.h"
 
 namespace eliza::llama_cpp {
 
 // What is wrong with a file, without its name: check_gguf adds that.
-class Malformed : public std::exception {
+class Malformed : public std::runtime_error {
  public:
-  explicit Malformed(std::string what) : what_(std::move(what)) {}
-  const char* what() const noexcept override { return what_.c_str(); }
-
- private:
-  std::string what_;
+  using std::runtime_error::runtime_error;
 };
 
 enum class GgufType : uint32_t {
