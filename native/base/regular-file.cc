@@ -12,9 +12,12 @@
 namespace eliza {
 
 // O_NONBLOCK: or the opening of a pipe would wait.
-RegularFile::RegularFile(const std::string& path)
-    : file_(open_file(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  if (file_.get() < 0) throw Unreadable("cannot be opened: " + system_reason(errno));
+RegularFile::RegularFile(const std::string& path) : file_(open_file(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  if (file_.get() < 0) {
+    const int error = errno;
+    if (error == ENOENT && is_there(path)) throw Unreadable("is a link to a file that does not exist");
+    throw Unreadable("cannot be opened: " + system_reason(error));
+  }
   struct stat info{};
   if (::fstat(file_.get(), &info) != 0) throw Unreadable("cannot be read: " + system_reason(errno));
   if (S_ISDIR(info.st_mode)) throw Unreadable("is a directory, not a file");
@@ -33,6 +36,11 @@ size_t RegularFile::read_at(uint64_t offset, void* data, size_t size) const {
     done += static_cast<size_t>(count);
   }
   return done;
+}
+
+bool is_there(const std::string& path) {
+  struct stat info{};
+  return ::lstat(path.c_str(), &info) == 0 || errno != ENOENT;
 }
 
 std::string system_text(const std::string& path) {

@@ -33,6 +33,9 @@ class RegularFile {
   uint64_t size_ = 0;
 };
 
+// Whether there is something of this name, if only a link that leads nowhere: to open it then says what is wrong.
+bool is_there(const std::string& path);
+
 // What the kernel writes into a file of /proc or /sys; empty where there is none.
 std::string system_text(const std::string& path);
 

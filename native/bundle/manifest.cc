@@ -1,13 +1,10 @@
 #include "native/bundle/manifest.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <limits>
 #include <set>
 #include <utility>
 
-#include "native/base/error.h"
+#include "native/base/regular-file.h"
 #include "native/text/json-document.h"
 #include "native/text/quote.h"
 #include "nlohmann/json.hpp"
@@ -198,13 +195,8 @@ Manifest parse_manifest(std::string_view text, const std::string& file) {
 
 std::optional<Manifest> read_manifest(const std::string& directory) {
   const std::string file = directory + "/" + kManifestName;
-  struct stat status;
-  if (lstat(file.c_str(), &status) != 0) {
-    if (errno == ENOENT) return std::nullopt;
-    fail_in_file(file, "cannot be read: " + system_reason(errno));
-  }
+  if (!is_there(file)) return std::nullopt;
   // From here on there is a manifest, and a bundle is never read as if it had none.
-  if (stat(file.c_str(), &status) != 0) fail_in_file(file, "cannot be read through its link: " + system_reason(errno));
   return parse_manifest(read_text_file(file, kMaxBytes, "a manifest"), file);
 }
 

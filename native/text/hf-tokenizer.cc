@@ -1,13 +1,12 @@
 #include "native/text/hf-tokenizer.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <unordered_map>
 #include <utility>
 
 #include "native/base/error.h"
+#include "native/base/regular-file.h"
 #include "native/text/hf-tokenizer-file.h"
 #include "native/text/json-document.h"
 #include "native/text/quote.h"
@@ -21,11 +20,6 @@ using nlohmann::json;
 
 constexpr size_t kMostAddedBytes = 1024;  // of an added token's text: looking for it costs so much per byte of a text
 constexpr size_t kMostEnds = 64;          // tokens around a text; models have one or two
-
-bool exists(const std::string& path) {
-  struct stat status;
-  return stat(path.c_str(), &status) == 0;
-}
 
 JsonField root_of(const std::string& path, const json& document) {
   JsonField root(path, json::json_pointer(), &document);
@@ -247,7 +241,7 @@ void HfTokenizer::read_template(const JsonField& field) {
 
 void HfTokenizer::read_config(const std::string& directory) {
   const std::string path = directory + "/tokenizer_config.json";
-  if (exists(path)) {
+  if (is_there(path)) {
     const json document = read_small_json(path, "a tokenizer's settings");
     const JsonField config = root_of(path, document);
     read_ends(config);
@@ -265,7 +259,7 @@ void HfTokenizer::read_config(const std::string& directory) {
   }
   const std::string chat_template = directory + "/chat_template.jinja";
   constexpr size_t kMostTemplateBytes = size_t{4} << 20;
-  if (exists(chat_template)) {
+  if (is_there(chat_template)) {
     metadata_["tokenizer.chat_template"] =
         to_valid_utf8(read_text_file(chat_template, kMostTemplateBytes, "a chat template"));
   }

@@ -170,7 +170,7 @@ def test_deep_and_large_but_within_bounds(tmp_path: Path) -> None:
 def test_a_manifest_that_cannot_be_read_is_not_an_absent_one(tmp_path: Path) -> None:
     (tmp_path / "link").mkdir()
     (tmp_path / "link" / MANIFEST_NAME).symlink_to("nowhere")
-    assert "through its link: No such file" in error_of(open_bundle, tmp_path / "link")
+    assert "eliza-1.manifest.json: is a link to a file that does not exist" in error_of(open_bundle, tmp_path / "link")
 
     (tmp_path / "directory" / MANIFEST_NAME).mkdir(parents=True)
     assert "is a directory, not a file" in error_of(open_bundle, tmp_path / "directory")

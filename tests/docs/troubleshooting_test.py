@@ -119,6 +119,9 @@ def the_bundle(folder: Path, _) -> Iterator[str]:
     dangling = _bundle(folder / "dangling")
     (dangling / "text" / "m.gguf").symlink_to(folder / "gone.gguf")
     yield _open_error(dangling)
+    circle = _bundle(folder / "circle")
+    (circle / "text" / "m.gguf").symlink_to("m.gguf")
+    yield _open_error(circle)
 
     yield _error(abi.Context, _bundle(folder / "no-json", manifest='{"id": '))
     yield _error(abi.Context, _bundle(folder / "no-files", manifest="{}"))
@@ -199,6 +202,8 @@ def mlx_models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     for name, changes in {"unigram": {"type": "Unigram"}, "other-merges": {"merges": [["no", "tokens"]]}}.items():
         changed = json.dumps(vocabulary | {"model": vocabulary["model"] | changes}).encode()
         yield open_error(_mlx_bundle(folder / name, good | {"tokenizer.json": changed}))
+    (_mlx_bundle(folder / "gone", good) / "text" / "generation_config.json").symlink_to("gone")
+    yield open_error(folder / "gone")
     settings = {"tokenizer_config.json": b'{"add_eos_token": true, "eos_token": "none"}'}
     yield open_error(_mlx_bundle(folder / "other-settings", good | settings))
 
@@ -374,6 +379,10 @@ def python_and_eliza(folder: Path, _) -> Iterator[str]:
         yield _error(engine.generate, [])
         yield _error(engine.generate, [{"role": "user"}])
         yield _error(engine.generate, [{"role": "</s>", "content": "abc"}])
+        (folder / "page").write_bytes(b"<html>404 Not Found</html>")
+        with engine.chat([{"role": "user", "content": "a" * (33 << 20)}]) as chat:
+            yield _error(chat.restore, folder / "page")
+            yield _error(chat.save, folder / "chat")
     yield _error(Template, "{% if")
     yield _error(Template("{{ raise_exception('roles must alternate') }}").render, [], "", "", False)
 

@@ -266,6 +266,18 @@ def _index(model: Path, change) -> None:
     replace(model / INDEX, json.dumps(index).encode())
 
 
+def test_an_index_that_is_gone_is_not_taken_for_none(tmp_path):
+    """A link that leads nowhere, as a download leaves it that is not complete."""
+
+    @isolated
+    def check():
+        model = linked("llama_f32", tmp_path / "model")
+        (model / INDEX).symlink_to("gone")
+        assert f"{model / INDEX}: is a link to a file that does not exist" in message_of(model)
+
+    check()
+
+
 def test_a_shard_that_is_missing(tmp_path):
     @isolated
     def check():
@@ -273,6 +285,8 @@ def test_a_shard_that_is_missing(tmp_path):
         shard = model / "model-00002-of-00003.safetensors"
         shard.unlink()
         assert f"{shard}: cannot be opened: No such file" in message_of(model)
+        shard.symlink_to("gone")
+        assert f"{shard}: is a link to a file that does not exist" in message_of(model)
 
     check()
 

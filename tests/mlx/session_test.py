@@ -139,6 +139,13 @@ def test_the_end_of_a_generation_is_no_part_of_the_context(name, reference, tmp_
         assert session.next(1)[1] == reference(name, prompt + expected[:count] + [60], 1)
 
 
+def test_settings_that_are_gone_are_not_taken_for_none(tmp_path):
+    """Without them a generation might not end."""
+    copy = Path(shutil.copytree(directory("llama_f32"), tmp_path / "model"))
+    (copy / "generation_config.json").symlink_to("gone")
+    assert "generation_config.json: is a link to a file that does not exist" in fails(-3, Session, str(copy))
+
+
 def test_a_full_context_ends_the_generation(name, reference):
     with open_session(name, context_size=16) as session:
         session.prefill(PROMPT)

@@ -151,6 +151,13 @@ def test_no_file(tmp_path):
         HfTokenizer(str(tmp_path))
 
 
+@pytest.mark.parametrize("name", ["tokenizer_config.json", "chat_template.jinja"])
+def test_settings_that_are_gone_are_not_taken_for_none(document, tmp_path, name):
+    """Without them a text would have other tokens: here of a download whose links lead nowhere."""
+    (tmp_path / name).symlink_to("gone")
+    assert f"{name}: is a link to a file that does not exist" in refused(tmp_path, json.dumps(document))
+
+
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 def test_deep_nesting(tmp_path, opening):
     assert "nested deeper" in refused(tmp_path, '{"model":' + opening * 100_000)

@@ -1,10 +1,9 @@
 #include "native/backends/mlx/config.h"
 
-#include <sys/stat.h>
-
 #include <cmath>
 
 #include "native/base/number-text.h"
+#include "native/base/regular-file.h"
 #include "native/base/word-hash.h"
 #include "native/text/json-document.h"
 
@@ -53,8 +52,7 @@ Config Config::read(const std::string& directory) { return read_file(directory +
 
 std::optional<Config> Config::read_optional(const std::string& directory, const std::string& name) {
   const std::string file = directory + "/" + name;
-  struct stat info{};
-  if (::stat(file.c_str(), &info) != 0) return std::nullopt;
+  if (!is_there(file)) return std::nullopt;
   return read_file(file);
 }
 
