@@ -64,6 +64,17 @@ def test_a_backend_that_is_not_there(doctor, monkeypatch):
     assert code == 1 and "ELIZA_LLM_BACKEND" in err and "mlx-coreml" in out
 
 
+def test_a_log_that_cannot_be_written(doctor, monkeypatch, tmp_path):
+    for log, told in (
+        (tmp_path / "gone" / "log", True),
+        (tmp_path, True),
+        (tmp_path / "log", False),
+        ("stderr", False),
+    ):
+        monkeypatch.setenv("ELIZA_LOG", str(log))
+        assert ("there is no log" in doctor()[1]) == told, log
+
+
 @pytest.mark.parametrize(
     ("change", "fragment"),
     [

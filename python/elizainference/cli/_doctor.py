@@ -109,6 +109,9 @@ def advice(report: dict[str, Any]) -> list[str]:
         )
     if host["available_mib"] is not None and host["available_mib"] < 1024:
         found.append(f"{host['available_mib']} MiB of memory are available: take a small model, a small --context-size")
+    log = report["environment"].get("ELIZA_LOG", "")
+    if log not in ("", "stderr") and not _writable(log):
+        found.append(f"ELIZA_LOG is {log}, which cannot be written to: there is no log, and the library keeps quiet")
     for backend in report["backends"]:
         if not backend["compiled"] or backend["available"] is False:
             found.append(f"{backend['name']}: {backend['reason']}")
@@ -120,6 +123,13 @@ def advice(report: dict[str, Any]) -> list[str]:
             found.append(f"no model yet? `eliza bundle fetch {names[0]}` brings a small one")
         found.append("`eliza doctor BUNDLE` says who answers for a bundle, and whether its model loads")
     return found
+
+
+def _writable(file: str) -> bool:
+    """Whether a file can be appended to, or made."""
+    return not os.path.isdir(file) and os.access(
+        file if os.path.exists(file) else os.path.dirname(file) or ".", os.W_OK
+    )
 
 
 def _print(report: dict[str, Any]) -> None:
