@@ -53,6 +53,10 @@ def test_cmake(example, unpacked):
     _run("cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={unpacked}", folder=folder)
     _run("cmake", "--build", "build", folder=folder)
     assert _run("build/generate", models.bundle("tiny_llama_cycle"), PROMPT, folder=folder) == SAID
+    # It takes the library along, and looks for it nowhere but beside itself.
+    _run("cmake", "--install", "build", "--prefix", "installed", folder=folder)
+    (folder / "installed").rename(folder / "moved")
+    assert _run("moved/bin/generate", models.bundle("tiny_llama_cycle"), PROMPT, folder=folder) == SAID
 
 
 def test_the_readmes_cmake(tmp_path, unpacked):
