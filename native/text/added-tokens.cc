@@ -10,11 +10,11 @@ namespace {
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-// Where the spaces begin that end at `end`.
-size_t spaces_before(std::string_view text, size_t end) {
-  for (size_t at = end; at > 0;) {
+// Where the spaces begin that end at `end`, from `begin` on.
+size_t spaces_before(std::string_view text, size_t begin, size_t end) {
+  for (size_t at = end; at > begin;) {
     do --at;
-    while (at > 0 && continues_character(text[at]));
+    while (at > begin && continues_character(text[at]));
     if (!is_space(utf8_at(text, at))) break;
     end = at;
   }
@@ -67,7 +67,7 @@ std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, bool pa
     }
     const size_t end_of_match = at + match.size;
     if (parse_special || !match.token->special) {
-      add_text(match.token->left_strip ? std::max(spaces_before(text, at), begin) : at);
+      add_text(match.token->left_strip ? spaces_before(text, begin, at) : at);
       const size_t end = match.token->right_strip ? spaces_behind(text, end_of_match) : end_of_match;
       parts.push_back({text.substr(at, match.size), match.token->id});
       begin = end;

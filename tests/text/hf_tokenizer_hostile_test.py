@@ -196,6 +196,13 @@ def test_little_text_remains_little(document, tmp_path, place, value, message):
     assert message in refused(tmp_path, changed(document, place, value))
 
 
+def test_a_space_that_takes_spaces_along(document, tmp_path):
+    """Each takes those on its left that no other has, and looks at no others: a million of them are soon read."""
+    added = {"id": 1000, "content": " ", "special": False, "normalized": False, "lstrip": True}
+    tokenizer = load(tmp_path, changed(document, "/added_tokens/0", added))
+    assert tokenizer.tokenize(" " * 1_000_000, add_special=False) == [1000] * 1_000_000
+
+
 def test_an_added_token_that_grows(document, tmp_path):
     added = {"id": 1000, "content": "a" * 1000, "special": False, "normalized": True}
     text = changed(document | {"normalizer": DOUBLED}, "/added_tokens/0", added)
