@@ -139,7 +139,7 @@ class Walk {
         char text[16];
         size_t count = 0;
         const int result = session.next(tokens, 4, &count, text, sizeof text, nullptr, nullptr, nullptr);
-        generated += static_cast<int64_t>(count);
+        if (result >= 0) generated += static_cast<int64_t>(count);  // of an error, a caller takes nothing
         return result;
       });
       if (status < 0) return;

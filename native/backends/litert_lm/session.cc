@@ -63,6 +63,12 @@ size_t Session::start_size(const int32_t* token_ids, size_t num_tokens) const {
   return given ? start.size() : 0;
 }
 
+// So that noting them later, when they have been given, cannot fail.
+void Session::make_room(size_t num_tokens) {
+  const size_t needed = tokens_.size() + num_tokens;
+  if (needed > tokens_.capacity()) tokens_.reserve(std::max(needed, 2 * tokens_.capacity()));
+}
+
 void Session::feed(const std::vector<Spelling>& spellings, bool first) {
   if (spellings.empty() && first) runtime_->prefill("");  // start tokens alone
   for (const Spelling& spelling : spellings) {
@@ -99,6 +105,7 @@ int Session::prefill(const int32_t* token_ids, size_t num_tokens, char** out_err
     const size_t added = first && bos == 0 ? engine_->vocabulary().start().size() : 0;
     check_room(num_tokens + added);
     const std::vector<Spelling> spellings = spell(engine_->vocabulary(), token_ids, bos, num_tokens, kPrefillChunk);
+    make_room(num_tokens);
     const Stopwatch stopwatch(&counters_.prefill_ms);
     stream_.reset();
     decoded_.clear();
@@ -170,6 +177,8 @@ TokenSource::Step Session::step(size_t limit, std::vector<DecodedToken>* out) {
     }
   }
   const size_t count = std::min(limit, decoded_.size());
+  make_room(out->size() + count);
+  out->reserve(out->size() + count);
   const auto end = decoded_.begin() + static_cast<std::ptrdiff_t>(count);
   std::move(decoded_.begin(), end, std::back_inserter(*out));
   decoded_.erase(decoded_.begin(), end);

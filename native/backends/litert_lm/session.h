@@ -36,6 +36,7 @@ class Session final : public LlmBackendSession, private TokenSource {
   void throw_if_cancelled() const;
   void check_room(size_t num_tokens) const;
   size_t start_size(const int32_t* token_ids, size_t num_tokens) const;
+  void make_room(size_t num_tokens);
   void ready();
   void feed(const std::vector<Spelling>& spellings, bool first);
   size_t steps(size_t num_tokens) const;
