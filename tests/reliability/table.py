@@ -63,15 +63,23 @@ class Row:
     needs: str = ""
 
 
+def _some(count: int) -> int:
+    """The count. A command that succeeds and has done nothing has failed."""
+    if count == 0:
+        raise ValueError("it did nothing")
+    return count
+
+
 def _lines(output: str) -> list[dict]:
     return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
 
 
 def _faults(output: str) -> str:
     lines = [line for line in _lines(output) if "injected" in line]
+    injected = _some(sum(line["injected"] for line in lines))
     memory = sum(line["injected"] for line in lines if line["kind"] == "allocate")
-    files = sum(line["injected"] for line in lines) - memory
-    return f"{memory:,} allocations and {files:,} file operations failed; {len(_lines(output)) - len(lines)} problems"
+    problems = len(_lines(output)) - len(lines)
+    return f"{memory:,} allocations and {injected - memory:,} file operations failed; {problems} problems"
 
 
 def _races(output: str) -> str:
@@ -93,12 +101,12 @@ def _soak(output: str) -> str:
 
 def _fuzz(output: str) -> str:
     runs = [int(count) for count in re.findall(r"stat::number_of_executed_units:\s*(\d+)", output)]
-    return f"{sum(runs):,} inputs, no finding"
+    return f"{_some(sum(runs)):,} inputs, no finding"
 
 
 def _tests(output: str) -> str:
     passed = len(re.findall(r"^//\S+ .*PASSED", output, re.MULTILINE))
-    return f"{passed} test targets passed"
+    return f"{_some(passed)} test targets passed"
 
 
 def _hostile(output: str) -> str:
@@ -149,10 +157,15 @@ def run(row: Row) -> tuple[bool, str]:
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"FOLDER": folder}
         done = subprocess.run(command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True)
-    if done.returncode != 0:
-        print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
-        return False, f"failed with {done.returncode}"
-    return True, row.report(done.stdout + done.stderr)
+    if done.returncode == 0:
+        try:
+            return True, row.report(done.stdout + done.stderr)
+        except (ValueError, LookupError):
+            result = "failed: it printed no figures"
+    else:
+        result = f"failed with {done.returncode}"
+    print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
+    return False, result
 
 
 def shown(command: str) -> str:
