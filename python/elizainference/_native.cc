@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -50,16 +51,34 @@ using Holder = std::unique_ptr<T, CloseWithoutGil<T>>;
 // What a callback raised, on its way to the `next` of this thread that it was called in.
 thread_local std::exception_ptr raised_in_callback;
 
-// Where a context's callback is, None for none. Touched with the GIL only.
-using CallbackSlot = py::object;
+// Where a context's callback is. The lock is for interpreters without a GIL: nothing that waits, and no Python code,
+// runs under it.
+class CallbackSlot {
+ public:
+  // A null object for none.
+  py::object get() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return callback_;
+  }
+
+  void set(py::object callback) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::swap(callback_, callback);
+    // The former one ends with the argument, behind the lock.
+  }
+
+ private:
+  std::mutex mutex_;
+  py::object callback_;
+};
 
 // `user_data` is the context's CallbackSlot.
 void on_verifier_event(const EliVerifierEvent* event, void* user_data) {
   const py::gil_scoped_acquire gil;
   try {
     // A copy: the callback may replace itself.
-    const py::object callback = *static_cast<CallbackSlot*>(user_data);
-    if (callback.is_none()) return;
+    const py::object callback = static_cast<CallbackSlot*>(user_data)->get();
+    if (!callback || callback.is_none()) return;
     const std::vector<int> accepted(event->accepted_token_ids, event->accepted_token_ids + event->n_accepted);
     const std::vector<int> corrected(event->corrected_token_ids, event->corrected_token_ids + event->n_corrected);
     callback(accepted, event->rejected_from, event->rejected_to, corrected);
@@ -170,7 +189,10 @@ class Context {
   }
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
-  ~Context() { close(); }
+  ~Context() {
+    close();
+    forget_callback();  // one that was set while another thread closed
+  }
 
   void close() {
     EliInferenceContext* context = context_.exchange(nullptr);
@@ -178,22 +200,17 @@ class Context {
     // Streams may outlive the context; the slot does not.
     library().set_verifier_callback(context, nullptr, nullptr, nullptr);
     library().destroy(context);
-    const py::gil_scoped_acquire gil;
-    callback_.reset();
+    forget_callback();
   }
 
-  // Called with the GIL, which guards the slot.
+  // Called with the GIL. The library is told once where the callback is.
   void set_verifier_callback(const py::object& callback) {
     EliInferenceContext* context = handle();
-    if (callback_ != nullptr) {
-      *callback_ = callback;
-      return;
-    }
-    callback_ = std::make_unique<CallbackSlot>(callback);
-    CallbackSlot* slot = callback_.get();
+    callback_.set(callback);
+    if (told_.exchange(true)) return;
     const py::gil_scoped_release release;
     OwnedString error;
-    check(library().set_verifier_callback(context, &on_verifier_event, slot, error.out()), error);
+    check(library().set_verifier_callback(context, &on_verifier_event, &callback_, error.out()), error);
   }
 
   Holder<Stream> open(int32_t max_tokens, float temperature, float top_p, int32_t top_k, float repeat_penalty,
@@ -302,8 +319,14 @@ class Context {
     return context;
   }
 
+  void forget_callback() {
+    const py::gil_scoped_acquire gil;
+    callback_.set(py::object());
+  }
+
   std::atomic<EliInferenceContext*> context_{nullptr};
-  std::unique_ptr<CallbackSlot> callback_;
+  CallbackSlot callback_;
+  std::atomic<bool> told_{false};
 };
 
 std::string json_schema_to_gbnf(const std::string& schema) {
