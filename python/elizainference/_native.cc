@@ -171,7 +171,10 @@ class Stream {
     if (status == ELIZA_ERR_NOT_IMPLEMENTED) {
       throw StatusError(status, std::string("the backend of this stream does not support ") + what);
     }
-    if (status < 0) throw StatusError(status, std::string(what) + " was refused: the stream is closed");
+    if (status == ELIZA_ERR_INVALID_ARG) {
+      throw StatusError(status, std::string(what) + " was refused: the stream is closed");
+    }
+    if (status < 0) throw StatusError(status, std::string(what) + " failed, with status " + std::to_string(status));
     return status;
   }
 

@@ -55,6 +55,20 @@ def test_python_runs_meanwhile(fake, engine, call):
     stream.close()
 
 
+def test_a_backend_that_fails_is_no_stream_that_is_closed(fake, engine):
+    """Some calls of the library have a status and no message."""
+    import elizainference as eliza
+
+    stream = engine._context.open(**_config())
+    fake.script(reset=lambda session: -4)
+    with pytest.raises(eliza.ElizaError, match="reset failed, with status -4") as caught:
+        stream.reset()
+    assert caught.value.status == -4
+    stream.close()
+    with pytest.raises(eliza.InvalidArgument, match="closed"):
+        stream.reset()
+
+
 def _ctrl_c() -> None:
     signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
