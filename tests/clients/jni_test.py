@@ -11,6 +11,8 @@ import json
 import os
 import shutil
 import subprocess
+import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -31,11 +33,11 @@ def java(tmp_path_factory):
     for library in (abi.library_path(), runfile("dist/android/libelizainference_jni.so")):
         shutil.copy(library, libraries)
     command = [os.environ["JAVA"], "-Xcheck:jni", f"-Djava.library.path={libraries}"]
-    command += ["-cp", runfile("dist/android/classes.jar")]
     environment = os.environ | {"LD_LIBRARY_PATH": str(libraries), "LC_ALL": "C.UTF-8"}
 
-    def run(source: str, *arguments: object) -> list[str]:
-        done = subprocess.run([*command, runfile(source), *map(str, arguments)], capture_output=True, env=environment)
+    def run(source: str | Path, *arguments: object, classes: str | Path = "dist/android/classes.jar") -> list[str]:
+        files = ["-cp", runfile(str(classes)), runfile(str(source))]
+        done = subprocess.run([*command, *files, *map(str, arguments)], capture_output=True, env=environment)
         output, errors = done.stdout.decode(), done.stderr.decode()
         assert done.returncode == 0, output + errors
         assert "JNI" not in output + errors, output + errors  # what -Xcheck:jni has to say
@@ -143,6 +145,29 @@ def test_slots(client, tmp_path):
 
 def test_many_streams_and_failures(client):
     assert client("many", models.bundle(CYCLE), 200) == ["200"]
+
+
+def test_classes_are_found_when_the_bridge_is_loaded(java, tmp_path):
+    """Not at the first chunk, or where memory has run out: one that is missing is an error of the load."""
+    classes = tmp_path / "classes"
+    with zipfile.ZipFile(runfile("dist/android/classes.jar")) as jar:
+        jar.extractall(classes)
+    (classes / "ai/eliza/inference/Chunk.class").unlink()
+    source = tmp_path / "Load.java"
+    source.write_text(
+        """
+        class Load {
+          public static void main(String[] arguments) throws Exception {
+            try {
+              Class.forName("ai.eliza.inference.Native");
+            } catch (NoClassDefFoundError error) {
+              System.out.println(error.getMessage());
+            }
+          }
+        }
+        """
+    )
+    assert java(source, classes=classes) == ["ai/eliza/inference/Chunk"]
 
 
 def test_the_example_for_android(java):
