@@ -24,8 +24,18 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs/reliability.md"
 TABLE = re.compile(r"(<!-- table -->\n(?:\|[^\n]*\n){2})(.*?)(<!-- end -->)", re.DOTALL)
 BAZEL = os.environ.get("BAZEL") or "./bazelw"
-MODEL = "bazel-bin/tests/models/tiny_llama_cycle_bundle/text/tiny_llama_cycle.gguf"
-
+# A model for each of the checks that read one before its runtime does, and the targets that make them.
+MODELS = " ".join(
+    f"bazel-bin/tests/models/{path}"
+    for path in [
+        "tiny_llama_cycle_bundle/text/tiny_llama_cycle.gguf",
+        "tiny_gemma3_litertlm_bundle/text/tiny_gemma3.litertlm",
+        "tiny_mlx_llama_f32_bundle/text/model.safetensors",
+    ]
+)
+MODEL_TARGETS = " ".join(
+    f"//tests/models:{name}" for name in ["tiny_llama_cycle", "tiny_gemma3_litertlm", "tiny_mlx_llama_f32"]
+)
 
 _ASAN = f"{BAZEL} test --config=asan --config=ubsan --build_tests_only"
 _TSAN = f"{BAZEL} test --config=tsan --build_tests_only"
@@ -127,9 +137,7 @@ def _hostile(output: str) -> str:
 
 ROWS = {
     "hostile": Row(f"{BAZEL} test //tests/hostile/...", _hostile),
-    "faults": Row(
-        f"{BAZEL} run //tests/faults:faults -- $FOLDER {ROOT}/{MODEL}", _faults, "//tests/models:tiny_llama_cycle"
-    ),
+    "faults": Row(f"{BAZEL} run //tests/faults:faults -- $FOLDER $(realpath {MODELS})", _faults, MODEL_TARGETS),
     **{
         row: Row(f"{BAZEL} test --test_output=all //tests/races:{test}_test", _races)
         for row, test in {
