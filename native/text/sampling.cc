@@ -1,5 +1,6 @@
 #include "native/text/sampling.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -22,12 +23,16 @@ void require_at_least(const char* field, int32_t value, int32_t minimum, const c
 }  // namespace
 
 SamplingSettings sampling_settings(const eliza_llm_stream_config_t& config) {
+  // Divided by less, logits become infinite, and the difference of two is no number.
+  constexpr float kLeastTemperature = 1e-5f;
+  constexpr float kMostPenalty = 1e4f;
   // Comparisons with NaN are false, so NaN is off.
   SamplingSettings settings;
-  settings.temperature = config.temperature;
+  settings.temperature = config.temperature < kLeastTemperature ? 0.0f : config.temperature;
   settings.top_p = config.top_p > 0.0f && config.top_p < 1.0f ? config.top_p : 1.0f;
   settings.top_k = config.top_k;
-  settings.repeat_penalty = config.repeat_penalty > 0.0f ? config.repeat_penalty : 1.0f;
+  settings.repeat_penalty =
+      config.repeat_penalty > 0.0f ? std::clamp(config.repeat_penalty, 1 / kMostPenalty, kMostPenalty) : 1.0f;
   return settings;
 }
 

@@ -19,7 +19,8 @@ struct SamplingSettings {
 // Tokens a repeat penalty looks back on; llama.cpp's default (common_params_sampling::penalty_last_n).
 inline constexpr int32_t kRepeatPenaltyWindow = 64;
 
-// The settings of a config: top_p <= 0, NaN or > 1 means 1; repeat_penalty <= 0 or NaN means 1.
+// The settings of a config: top_p <= 0, NaN or > 1 means 1; repeat_penalty <= 0 or NaN means 1, and it is 1e-4 to 1e4;
+// a temperature below 1e-5 is 0, since the likeliest token is then the only one.
 // Expects a config that validate_stream_config accepted.
 SamplingSettings sampling_settings(const eliza_llm_stream_config_t& config);
 

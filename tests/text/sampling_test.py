@@ -109,6 +109,9 @@ def test_null() -> None:
     ("field", "value", "meaning"),
     [
         ("temperature", 0.7, 0.7),
+        ("temperature", 1e-4, 1e-4),
+        ("temperature", 1e-6, 0),
+        ("temperature", 1e-45, 0),
         ("top_k", 40, 40),
         ("top_p", 0.9, 0.9),
         ("top_p", 0.0, 1),
@@ -122,9 +125,11 @@ def test_null() -> None:
         ("repeat_penalty", 0.0, 1),
         ("repeat_penalty", -1.0, 1),
         ("repeat_penalty", NAN, 1),
+        ("repeat_penalty", 1e-45, 1e-4),
+        ("repeat_penalty", 3e38, 1e4),
     ],
 )
 def test_meaning(field: str, value: float, meaning: float) -> None:
     settings = _text_testing.sampling_settings(config(**{field: value}))
     assert getattr(settings, field) == float32(meaning)
-    assert settings.greedy == (field != "temperature")
+    assert settings.greedy == (field != "temperature" or meaning == 0)
