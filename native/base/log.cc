@@ -1,12 +1,12 @@
 #include "native/base/log.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <string>
 
+#include "native/base/quiet-writing.h"
 #include "native/base/strings.h"
 
 namespace eliza {
@@ -26,26 +26,10 @@ int log_fd() {
   return fd;
 }
 
-bool is_pending(int signal) {
-  sigset_t pending;
-  sigemptyset(&pending);
-  sigpending(&pending);
-  return sigismember(&pending, signal) == 1;
-}
-
-// A log that cannot be written to is no reason to fail, nor, where it is a pipe that nobody reads any more, to end the
-// host with the signal that comes of it.
+// A log that cannot be written to is no reason to fail.
 void write_line(int fd, const std::string& line) {
-  sigset_t broken_pipe;
-  sigset_t before;
-  sigemptyset(&broken_pipe);
-  sigaddset(&broken_pipe, SIGPIPE);
-  const bool was_pending = is_pending(SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  const QuietWriting quiet;
   [[maybe_unused]] const ssize_t written = ::write(fd, line.data(), line.size());
-  int taken;
-  if (!was_pending && is_pending(SIGPIPE)) sigwait(&broken_pipe, &taken);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "native/base/descriptor.h"
 #include "native/base/error.h"
+#include "native/base/quiet-writing.h"
 
 namespace eliza {
 namespace {
@@ -71,6 +72,7 @@ void write_slot_bytes(const std::string& path, std::initializer_list<SlotPart> p
     throw Error(ELIZA_ERR_INVALID_ARG,
                 "the slot file " + path + " exists and is not a regular file; name another. Nothing was saved");
   }
+  const QuietWriting quiet;
   TemporaryFile temporary(path);
   const Descriptor& file = temporary.file();
   if (file.get() < 0) fail("created");

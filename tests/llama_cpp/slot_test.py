@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import struct
 
 import _llama_cpp_testing as llama
@@ -199,6 +201,19 @@ def test_saving_replaces_files_only(context, tmp_path):
             with pytest.raises(abi.Error, match="is not a regular file; name another. Nothing was saved"):
                 save(stream, target)
     assert list(tmp_path.iterdir()) == [pipe] and pipe.is_fifo()
+
+
+@isolated
+def test_a_limit_on_the_size_of_files(tmp_path):
+    """The system raises a signal for what is written beyond one, which would end the host."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+    with abi.Context(models.bundle("tiny_llama_cycle")) as context, context.open(context_size=64) as stream:
+        stream.prefill(context.tokenize("abc"))
+        with pytest.raises(abi.Error, match="the slot file .* cannot be written: File too large"):
+            save(stream, tmp_path / "slot")
+        assert list(tmp_path.iterdir()) == []
+        assert signal.SIGXFSZ not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def test_what_a_killed_process_left_is_in_nobodys_way(context, tmp_path):
