@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "native/text/utf8-gate.h"
+#include "native/text/quote.h"
 
 namespace eliza {
 namespace {
@@ -23,8 +23,9 @@ int set_error(char** out_error, int status, std::string_view message) noexcept {
   if (out_error == nullptr) return status;
   *out_error = nullptr;
   try {
-    // A message quotes paths, environment variables and runtimes' own words, and none of them need be UTF-8.
-    const std::string text = to_valid_utf8(message);
+    // A message quotes paths, environment variables and runtimes' own words, and none of them need be UTF-8, or fit for
+    // a terminal.
+    const std::string text = printable(message);
     // malloc, not new: the JNI bridge calls free() on it.
     char* copy = static_cast<char*>(std::malloc(text.size() + 1));
     if (copy == nullptr) return status;

@@ -21,8 +21,9 @@ class Error : public std::runtime_error {
   int status_;
 };
 
-// Stores a malloc'ed copy of `message` in *out_error (where out_error is not null; malformed UTF-8 becomes U+FFFD,
-// so that every client can decode it) and returns `status`. *out_error is null where memory has run out.
+// Stores a malloc'ed copy of `message` in *out_error (where out_error is not null; malformed UTF-8 becomes U+FFFD, so
+// that every client can decode it, and control characters \xNN, so that it can be printed) and returns `status`.
+// *out_error is null where memory has run out.
 int set_error(char** out_error, int status, std::string_view message) noexcept;
 
 // The status of this thread's last set_error, and forgets it; ELIZA_OK where there was none. For who has called

@@ -8,7 +8,6 @@
 #include "native/base/error.h"
 #include "native/base/strings.h"
 #include "native/text/quote.h"
-#include "native/text/utf8-gate.h"
 
 namespace eliza {
 
@@ -76,9 +75,9 @@ bool ask(const char* function, const Question& question, std::string* reason) {
     // No answer. Taken for a no, it would run something else than what is meant.
     throw;
   } catch (const Error& error) {
-    add_reason(reason, to_valid_utf8(error.what()));
+    add_reason(reason, printable(error.what()));
   } catch (const std::exception& error) {
-    add_reason(reason, std::string(function) + " failed: " + to_valid_utf8(error.what()));
+    add_reason(reason, std::string(function) + " failed: " + printable(error.what()));
   } catch (...) {
     add_reason(reason, std::string(function) + " failed with an unknown exception");
   }
@@ -168,7 +167,7 @@ class Selector {
         std::string why;
         row->can_honour = ask("can_honour", [&] { return factory.can_honour(request_.config, &why); }, &row->reason);
         if (!*row->can_honour && row->reason.empty()) {
-          row->reason = why.empty() ? "it cannot honour an option of this stream" : to_valid_utf8(why);
+          row->reason = why.empty() ? "it cannot honour an option of this stream" : printable(why);
         }
       }
       int rank = 0;
@@ -193,7 +192,7 @@ class Selector {
       const auto explain = [&] { return words = row.factory->explain(request_.bundle.directory.c_str()), true; };
       ask("explain", explain, &failure);
     }
-    if (!words.empty()) return to_valid_utf8(words);
+    if (!words.empty()) return printable(words);
     if (unfit) add_reason(&words, "it finds nothing in this bundle that it can serve");
     if (unavailable) add_reason(&words, "it is not available on this host");
     return words;
@@ -206,7 +205,7 @@ class Selector {
       std::string failure;
       const auto remark = [&] { return words = row.factory->remark(request_.bundle.directory.c_str()), true; };
       ask("remark", remark, &failure);
-      if (!words.empty()) add_reason(&row.reason, to_valid_utf8(words));
+      if (!words.empty()) add_reason(&row.reason, printable(words));
     }
   }
 

@@ -12,8 +12,11 @@ namespace eliza {
 // The first `most` bytes, and "…" where there are more: whole characters, and control characters as \xNN.
 std::string shown(std::string_view bytes, size_t most = 80);
 
-// The same between quotation marks.
+// The first bytes between quotation marks.
 std::string in_quotes(std::string_view bytes, size_t most = 1024);
+
+// All of it.
+inline std::string printable(std::string_view bytes) { return shown(bytes, bytes.size()); }
 
 // As much as there is of a path: paths differ at their ends.
 inline constexpr size_t kMostPathBytes = 4096;

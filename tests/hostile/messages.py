@@ -19,7 +19,7 @@ def readable(message: str | None) -> str:
     """Checks that a message can be shown to a person. (That it is UTF-8, abi has checked.)"""
     assert message, "an error without a message"
     assert len(message) < 4000, f"a message of {len(message)} characters"
-    assert all(character.isprintable() or character == "\n" for character in message), repr(message)
+    assert all(character.isprintable() for character in message), repr(message)
     assert "out of memory" not in message, message
     return message
 
