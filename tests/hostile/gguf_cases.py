@@ -6,6 +6,7 @@ Each is made from a good tiny model by one lie, so that everything before the li
 from __future__ import annotations
 
 import functools
+import math
 import struct
 from collections.abc import Iterator
 
@@ -13,6 +14,7 @@ from tests.models import make_tiny_gguf, vocabulary
 from tests.models.gguf_writer import ARRAY, BOOL, F32, I32, STRING, U32, GgufWriter
 
 U8, I8, U16, I16, U64, I64, F64 = 0, 1, 2, 3, 10, 11, 12
+I8_TENSOR, I16_TENSOR, I32_TENSOR, I64_TENSOR, F64_TENSOR = 24, 25, 26, 27, 28
 SIZES = {U8: 1, I8: 1, U16: 2, I16: 2, U32: 4, I32: 4, F32: 4, BOOL: 1, U64: 8, I64: 8, F64: 8}
 
 # Where lengths and counts wrap, or become negative.
@@ -197,6 +199,48 @@ def tensors() -> dict[str, bytes]:
     return cases
 
 
+# ggml's types that have a size and are not computed with: {type: bytes of 32 elements}.
+_NO_MATRICES = {9: 36, I8_TENSOR: 32, I16_TENSOR: 64, I32_TENSOR: 128, I64_TENSOR: 256, F64_TENSOR: 256}
+_NO_SCALES = _NO_MATRICES | {1: 64, 2: 18, 8: 34, 30: 64}
+
+
+def types_of_tensors() -> dict[str, bytes]:
+    """Tensors of the right shape, in a type that what is computed with them cannot take: half a scale, integers."""
+    cases = {}
+    for index, (name, shape, _, _) in enumerate(writer()._tensors):
+        for kind, block in (_NO_SCALES if len(shape) == 1 else _NO_MATRICES).items():
+            file = writer()
+            file._tensors[index] = (name, shape, kind, bytes(math.prod(shape) // 32 * block))
+            cases[f"{name} of type {kind}"] = file.to_bytes()
+    return cases
+
+
+def half_true() -> dict[str, bytes]:
+    """Hyperparameters that are possible by themselves: some of these models can be loaded, and none is what it says."""
+    cases = {}
+    for name in [
+        ".context_length",
+        ".feed_forward_length",
+        ".attention.sliding_window",
+        ".attention.sliding_window_pattern",
+        ".embedding_length_out",
+        ".expert_count",
+        ".pooling_type",
+        ".rope.scaling.original_context_length",
+        "tokenizer.ggml.bos_token_id",
+        "tokenizer.ggml.eos_token_id",
+        "tokenizer.ggml.unknown_token_id",
+        "tokenizer.ggml.padding_token_id",
+    ]:
+        for value in (0, 1, 3, 100, 65536, 2**31 - 1):
+            cases[f"{name} = {value}"] = replaced(name, scalar(U32, struct.pack("<I", value)))
+    for name in [".rope.freq_base", ".rope.scaling.factor", ".attention.scale", ".logit_scale", ".residual_scale"]:
+        for number in (0.0, -1.0, 1e38, 1e-45):
+            cases[f"{name} = {number}"] = replaced(name, scalar(F32, struct.pack("<f", number)))
+    cases["not causal"] = replaced(".attention.causal", scalar(BOOL, b"\0"))
+    return cases
+
+
 _HYPERPARAMETERS = [
     ".block_count",
     ".context_length",
@@ -359,6 +403,7 @@ CLASSES = {
     "lying counts": lying_counts,
     "overflowing products": overflowing_products,
     "tensors": tensors,
+    "types of tensors": types_of_tensors,
     "wrong types": wrong_types,
     "not finite": not_finite,
     "out of bounds": out_of_bounds,

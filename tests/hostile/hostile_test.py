@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
 import os
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile import gguf_cases, other_cases
+from tests.hostile import gguf_cases, other_cases, runner
 from tests.hostile.messages import problems, readable, refusal
 from tests.support import abi, models
 
@@ -57,6 +58,84 @@ def test_gguf(kind, tmp_path):
     abi.load()
     cases = gguf_cases.CLASSES[kind]()
     assert problems(cases, functools.partial(refuse_model, tmp_path, cases)) == ([], len(cases))
+
+
+def use_model(folder: Path, cases: dict[str, bytes], name: str) -> list[str]:
+    """Everything that computes with a model: what it refuses has words, and the rest works."""
+    messages = []
+
+    def attempt(call, *arguments) -> None:
+        try:
+            call(*arguments)
+        except abi.Error as error:
+            messages.append(readable(error.message))
+
+    def generate(context: abi.Context) -> None:
+        with context.open(max_tokens=4, context_size=64, temperature=0.7) as stream:
+            stream.prefill([3, 70, 71])
+            stream.generate()
+            context.library.call("llm_stream_save_slot", stream.handle, os.fsencode(folder / "slot"))
+            context.library.call("llm_stream_restore_slot", stream.handle, os.fsencode(folder / "slot"))
+            stream.prefill([72])
+            stream.generate()
+
+    def embed(context: abi.Context) -> None:
+        size, floats = ctypes.c_int(), (ctypes.c_float * 1024)()
+        context.library.call("embed", context.handle, b"abc", 3, 1, floats, len(floats), ctypes.byref(size))
+
+    with abi.Context(bundle(folder, model=cases[name])) as context:
+        attempt(context.tokenize, "abc é \0 👍" * 9)
+        attempt(generate, context)
+        attempt(embed, context)
+    return messages
+
+
+def test_models_that_are_half_true(tmp_path):
+    abi.load()
+    cases = gguf_cases.half_true()
+    outcomes = list(runner.run(list(cases), functools.partial(use_model, tmp_path, cases)))
+    assert [f"{outcome.name}: {outcome.problem}" for outcome in outcomes if outcome.problem] == []
+    # It is no test of refusals: nothing is refused of some.
+    assert any(not outcome.messages for outcome in outcomes)
+
+
+# A name that says something to a terminal.
+ODD = "\x1b[2J\x07\r\n\x7f\x9b31m"
+
+
+@pytest.mark.parametrize("names", [["{}.bin"], ["{}.gguf"], ["{}1.gguf", "{}2.gguf"], ["{}-00001-of-00003.gguf"]])
+def test_names_of_files(monkeypatch, tmp_path, names):
+    folder = bundle(tmp_path / ODD)
+    for name in names:
+        (folder / "text" / name.format(ODD)).write_bytes(b"GGUF")
+    for wanted in ("", "llama.cpp", "litert-lm", ODD):
+        monkeypatch.setenv("ELIZA_LLM_BACKEND", wanted)
+        with abi.Context(folder) as context:
+            refusal(context.open)
+            refusal(context.tokenize, "abc")
+            assert [readable(row["reason"]) for row in context.report()["backends"]]
+    refusal(abi.Context, folder / ODD)
+
+
+# A time that grew with the square of the text would be minutes.
+TEXTS = {
+    "line feeds": b"\n" * 500_000,
+    "NULs": bytes(500_000),
+    "malformed bytes": b"\xff" * 200_000,
+    "special tokens": b"<s>" * 200_000,
+    "special tokens and text": b"a<s>b</s> " * 100_000,
+}
+
+
+def test_texts():
+    abi.load()
+
+    def tokenize(name: str) -> list[str]:
+        with abi.Context(models.bundle(CYCLE)) as context:
+            assert len(context.tokenize(TEXTS[name], parse_special=True)) > 200_000
+        return []
+
+    assert problems(TEXTS, tokenize) == ([], len(TEXTS))
 
 
 @pytest.mark.parametrize("kind", other_cases.MANIFEST_CLASSES)

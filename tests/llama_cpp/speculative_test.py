@@ -11,6 +11,7 @@ import pytest
 from tests.llama_cpp import recall
 from tests.models import make_tiny_gguf, vocabulary
 from tests.support import abi, models
+from tests.support.isolated import isolated
 
 
 def stats(stream: abi.Stream) -> dict:
@@ -328,6 +329,20 @@ def test_an_mtp_drafter_is_no_model_of_its_own(tmp_path):
     with abi.Context(tmp_path) as context:
         with pytest.raises(abi.Error, match="m.gguf"):
             context.open(context_size=64)
+
+
+@isolated
+def test_an_mtp_drafter_without_heads(tmp_path):
+    """Their number is divided by."""
+    data = bytearray(models.drafter("tiny_gemma4_mtp").read_bytes())
+    key = b"gemma4-assistant.attention.head_count_kv"
+    at = data.index(key) + len(key) + 4  # behind the type of its value
+    data[at : at + 4] = bytes(4)
+    drafter = tmp_path / "headless.gguf"
+    drafter.write_bytes(data)
+    with abi.Context(models.bundle("tiny_gemma4_mtp")) as context:
+        with pytest.raises(abi.Error, match="headless.gguf"):
+            context.open(context_size=64, draft_max=4, mtp_drafter_path=str(drafter))
 
 
 # --- callbacks and cancelling --------------------------------------------------------------------

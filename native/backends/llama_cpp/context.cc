@@ -85,16 +85,39 @@ Context::Context(std::shared_ptr<const Model> model, const Options& options, Thr
 
 void Context::throw_if_cancelled() const {
   if (cancelled()) throw_cancelled();
+  if (lost_) {
+    throw Error(ELIZA_ERR_FFI_FAULT,
+                "a call failed half-way, and the context was lost; reset the stream to use it again");
+  }
+}
+
+// llama_decode, which takes back what it has put into the memory where it fails, but not where something throws: then
+// there is no telling what is in there.
+int32_t Context::run(const llama_batch& batch) {
+  if (cancelled()) return 2;
+  try {
+    return checked_decode(context_.get(), batch, model_->path());
+  } catch (...) {
+    lose();
+    throw;
+  }
+}
+
+void Context::lose() {
+  llama_memory_clear(llama_get_memory(context_.get()), /*data=*/false);
+  tokens_.clear();
+  decoded_ = 0;
+  lost_ = true;
 }
 
 void Context::decode() {
-  const CallScope scope(CallScope::Asserts::kAbort);
+  const CallScope scope;
   while (decoded_ < tokens_.size()) {
     const size_t count = std::min<size_t>(tokens_.size() - decoded_, kPrefillChunk);
     const bool last = decoded_ + count == tokens_.size();
     llama_batch batch = llama_batch_get_one(tokens_.data() + decoded_, static_cast<int32_t>(count));
     if (!last) batch.logits = no_outputs_.data();
-    const int32_t status = cancelled() ? 2 : llama_decode(context_.get(), batch);
+    const int32_t status = run(batch);
     if (status == 0) {
       decoded_ += count;
       show_size(decoded_);
@@ -109,13 +132,13 @@ void Context::decode() {
 }
 
 void Context::decode_drafts(const std::vector<llama_token>& drafts) {
-  const CallScope scope(CallScope::Asserts::kAbort);
+  const CallScope scope;
   const size_t before = tokens_.size();
   append(drafts.data(), drafts.size());
   const size_t count = tokens_.size() - decoded_;
   llama_batch batch = llama_batch_get_one(tokens_.data() + decoded_, static_cast<int32_t>(count));
   batch.logits = all_outputs_.data();
-  const int32_t status = cancelled() ? 2 : llama_decode(context_.get(), batch);
+  const int32_t status = run(batch);
   if (status == 0) {
     decoded_ += count;
     return;

@@ -98,12 +98,15 @@ class Context {
 
   // From any thread: decode throws ELIZA_ERR_CANCELLED until clear_cancel.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
-  void clear_cancel() { cancelled_.store(false, std::memory_order_relaxed); }
+  void clear_cancel() {
+    cancelled_.store(false, std::memory_order_relaxed);
+    lost_ = false;
+  }
   bool cancelled() const { return cancel_flag_->load(std::memory_order_relaxed); }
   // From now on this context is cancelled while `flag`, which outlives it, is set.
   void follow_cancel(const std::atomic<bool>& flag) { cancel_flag_ = &flag; }
   const std::atomic<bool>& cancel_flag() const { return *cancel_flag_; }
-  void throw_if_cancelled() const;
+  void throw_if_cancelled() const;  // or where a call that failed has lost the contents
 
   // How many tokens it holds, for other threads: what its owner showed last, and during a decode what is decoded.
   size_t shown_size() const { return shown_size_.load(std::memory_order_relaxed); }
@@ -113,6 +116,8 @@ class Context {
   bool forget_after(size_t count);
   bool can_continue_at(size_t count) const;
   bool load(const SavedContext& saved);
+  int32_t run(const llama_batch& batch);
+  void lose();
   void resynchronise();
 
   std::shared_ptr<const Model> model_;
@@ -123,6 +128,7 @@ class Context {
   ContextPtr context_;
   std::vector<llama_token> tokens_;
   size_t decoded_ = 0;
+  bool lost_ = false;
   std::atomic<size_t> shown_size_{0};
   std::vector<int8_t> no_outputs_;   // for the chunks of a prefill but the last
   std::vector<int8_t> all_outputs_;  // for decode_drafts

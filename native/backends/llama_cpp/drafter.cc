@@ -129,7 +129,7 @@ class MtpHead final : public Drafter {
   void decoded(int32_t row) override { keep(target_.hidden(row)); }
 
   void draft(size_t limit, std::vector<llama_token>* out) override {
-    const CallScope scope(CallScope::Asserts::kAbort);
+    const CallScope scope;
     const size_t vocab_size = static_cast<size_t>(llama_vocab_n_tokens(model_->vocab()));
     const llama_token target_size = llama_vocab_n_tokens(target_.model().vocab());
     // Each drafted token has the position of the first, the one that the target will decode next.

@@ -85,11 +85,8 @@ std::vector<float> Embedder::embed(std::string_view text, int pooling) {
   if (context == nullptr) {
     throw Error(ELIZA_ERR_FFI_FAULT, "llama.cpp cannot set up a context for embeddings (" + scope.reason() + ")");
   }
-  int32_t status;
-  {
-    const CallScope decoding(CallScope::Asserts::kAbort);
-    status = llama_decode(context.get(), llama_batch_get_one(tokens.data(), static_cast<int32_t>(size)));
-  }
+  const llama_batch batch = llama_batch_get_one(tokens.data(), static_cast<int32_t>(size));
+  const int32_t status = checked_decode(context.get(), batch, model_->path());
   const float* embedding = status == 0 ? llama_get_embeddings_seq(context.get(), 0) : nullptr;
   if (embedding == nullptr) {
     throw_if_stopped(&stop_);

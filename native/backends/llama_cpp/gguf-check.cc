@@ -263,6 +263,7 @@ void check_hyperparameters(const GgufHeader& header, const std::string& rope_sca
   range("block_count", 1, kMaxLayers);
   range("context_length", 1, std::numeric_limits<int32_t>::max());
   range("embedding_length", 1, 1 << 20);
+  range("embedding_length_out", 0, 1 << 20);
   range("vocab_size", 1, std::numeric_limits<int32_t>::max());
   range("feed_forward_length", 0, 1 << 24);
   range("attention.head_count", 0, 1 << 16);

@@ -4,9 +4,11 @@
 #include <stdexcept>
 
 #include "ggml.h"
-#include "llama.h"
+#include "native/base/error.h"
 #include "native/base/log.h"
 #include "native/text/quote.h"
+
+extern "C" bool ggml_cpu_is_computing(void);  // third_party/llama_cpp/patches, number 11
 
 namespace eliza::llama_cpp {
 namespace {
@@ -20,7 +22,7 @@ void on_log(ggml_log_level level, const char* text, void*) {
 }
 
 void on_abort(const char* message) {
-  if (current_scope != nullptr && current_scope->asserts_throw()) throw std::runtime_error(message);
+  if (current_scope != nullptr && !ggml_cpu_is_computing()) throw std::runtime_error(message);
   log("llama.cpp", message);
 }
 
@@ -39,7 +41,7 @@ void start_runtime() {
   });
 }
 
-CallScope::CallScope(Asserts asserts) : asserts_(asserts), outer_(current_scope) { current_scope = this; }
+CallScope::CallScope() : outer_(current_scope) { current_scope = this; }
 
 CallScope::~CallScope() { current_scope = outer_; }
 
@@ -54,6 +56,16 @@ std::string CallScope::reason() const {
   }
   while (!line.empty() && (line.back() == ' ' || line.back() == ';')) line.pop_back();
   return line.empty() ? "no reason given" : shown(line, kMostReasonBytes);
+}
+
+int32_t checked_decode(llama_context* context, const llama_batch& batch, const std::string& model_path) {
+  try {
+    return llama_decode(context, batch);
+  } catch (const std::runtime_error& assertion) {
+    throw Error(ELIZA_ERR_FFI_FAULT, "llama.cpp cannot run the model " + model_path + " (" +
+                                         shown(assertion.what(), kMostReasonBytes) +
+                                         "). Take one that llama.cpp supports");
+  }
 }
 
 void CallScope::add(const char* text) {

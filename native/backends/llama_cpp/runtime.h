@@ -1,7 +1,10 @@
 // llama.cpp as a guest in somebody else's process: started once, silent, and with its failures as exceptions.
 #pragma once
 
+#include <cstdint>
 #include <string>
+
+#include "llama.h"
 
 namespace eliza::llama_cpp {
 
@@ -11,14 +14,12 @@ void start_runtime();
 
 // For as long as it lives, on the thread that made it:
 //   - llama.cpp's error messages are collected, to say why a call failed that returned nothing but nullptr;
-//   - a failed GGML_ASSERT throws std::runtime_error instead of ending the process, where `asserts` says so: in calls
-//     that load, parse or set up on the calling thread. Not in llama_decode, whose workers would be left waiting for
-//     a thread that an exception took away.
+//   - a failed GGML_ASSERT throws std::runtime_error instead of ending the process. Not while a graph is computed:
+//     workers would be left waiting for a thread that an exception took away. What a computation would fail on is
+//     refused when it is set up (third_party/llama_cpp/patches, number 10).
 class CallScope {
  public:
-  enum class Asserts { kThrow, kAbort };
-
-  explicit CallScope(Asserts asserts = Asserts::kThrow);
+  CallScope();
   ~CallScope();
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
@@ -31,12 +32,13 @@ class CallScope {
 
   // For the callbacks of llama.cpp.
   void add(const char* text);
-  bool asserts_throw() const { return asserts_ == Asserts::kThrow; }
 
  private:
-  const Asserts asserts_;
   CallScope* const outer_;
   std::string errors_;
 };
+
+// llama_decode. Throws Error where an assertion fails: the model is not what its file says.
+int32_t checked_decode(llama_context* context, const llama_batch& batch, const std::string& model_path);
 
 }  // namespace eliza::llama_cpp
