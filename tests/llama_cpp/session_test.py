@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
@@ -113,6 +114,21 @@ def test_threads_that_are_no_number(context, threads, monkeypatch):
     monkeypatch.setenv("ELIZA_THREADS", threads)
     with pytest.raises(abi.Error, match=f"ELIZA_THREADS is '{threads}': set it to a number from 1 to "):
         context.open(context_size=64)
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "pthread_setattr_default_np"), reason="glibc alone has it")
+@isolated
+def test_threads_that_the_system_does_not_start():
+    """As where memory or their number is limited: fewer will do."""
+    libc = ctypes.CDLL(None)
+    attributes = ctypes.create_string_buffer(256)
+    assert libc.pthread_attr_init(attributes) == 0
+    assert libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(1 << 47)) == 0  # all of the address space
+    assert libc.pthread_setattr_default_np(attributes) == 0
+    os.environ["ELIZA_THREADS"] = "3"
+    with abi.Context(recall.bundle("llama")) as context, context.open(max_tokens=3, context_size=256) as stream:
+        stream.prefill(context.tokenize("xAxabc"))
+        assert stream.generate() == "def"
 
 
 # --- appending, and keeping ----------------------------------------------------------------------
