@@ -88,6 +88,7 @@ extern "C" {
 void* __real_malloc(size_t size);
 void* __real_calloc(size_t count, size_t size);
 void* __real_realloc(void* old, size_t size);
+int __real_posix_memalign(void** block, size_t alignment, size_t size);
 void __real_free(void* block);
 int __real_open(const char* path, int flags, ...);
 FILE* __real_fopen(const char* path, const char* mode);
@@ -114,6 +115,14 @@ void* __wrap_calloc(size_t count, size_t size) {
   void* const block = __real_calloc(count, size);
   if (block != nullptr) ++live;
   return block;
+}
+
+// ggml's.
+int __wrap_posix_memalign(void** block, size_t alignment, size_t size) {
+  if (fails(Kind::kAllocate)) return ENOMEM;
+  const int error = __real_posix_memalign(block, alignment, size);
+  if (error == 0) ++live;
+  return error;
 }
 
 void* __wrap_realloc(void* old, size_t size) {

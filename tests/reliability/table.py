@@ -138,6 +138,11 @@ def _hostile(output: str) -> str:
 ROWS = {
     "hostile": Row(f"{BAZEL} test //tests/hostile/...", _hostile),
     "faults": Row(f"{BAZEL} run //tests/faults:faults -- $FOLDER $(realpath {MODELS})", _faults, MODEL_TARGETS),
+    "faults_llama": Row(
+        f"{BAZEL} run //tests/faults:llama -- $FOLDER $(realpath bazel-bin/tests/models/tiny_llama_cycle_bundle)",
+        _faults,
+        "//tests/models:tiny_llama_cycle",
+    ),
     **{
         row: Row(f"{BAZEL} test --test_output=all //tests/races:{test}_test", _races)
         for row, test in {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <stdexcept>
 
 #include "native/backends/llama_cpp/runtime.h"
 #include "native/backends/llama_cpp/tokenizer.h"
 #include "native/base/error.h"
 #include "native/text/utf8-gate.h"
+#include "src/llama-grammar.h"
 
 namespace eliza::llama_cpp {
 namespace {
@@ -36,6 +38,7 @@ std::string explain(const std::string& errors, const std::string& gbnf, const st
   const size_t begin = errors.find(kIntroduction);
   if (begin == std::string::npos) return "cannot be used: " + reason;
   std::string what = errors.substr(begin + sizeof kIntroduction - 1);
+  if (what.rfind("std::bad_alloc", 0) == 0) throw std::bad_alloc();  // which llama.cpp catches, too
   what.resize(std::min(what.size(), what.rfind("\n\n" + gbnf)));
   // The words before it may have an "at" themselves ("at least"), but few: REST, which is long, is not searched.
   constexpr int kMostAts = 4;
@@ -61,17 +64,23 @@ void follow(Call call) {
 
 }  // namespace
 
-Grammar::Grammar(const llama_vocab* vocab, const std::string& gbnf) : vocab_(vocab) {
+void Grammar::Deleter::operator()(llama_grammar* grammar) const { llama_grammar_free_impl(grammar); }
+
+Grammar::Grammar(const llama_vocab* vocab, const std::string& gbnf) : vocab_(vocab), gbnf_(gbnf) {
   if (gbnf.size() > kMostBytes) {
     reject("has more than " + std::to_string(kMostBytes) + " bytes: " + std::to_string(gbnf.size()));
   }
-  const CallScope scope;
-  sampler_.reset(llama_sampler_init_grammar(vocab, gbnf.c_str(), kRoot));
-  if (sampler_ == nullptr) reject(explain(scope.errors(), gbnf, scope.reason()));
+  restart();
 }
 
+// Parsed anew, which takes a time in proportion to its length; llama.cpp's copy of a grammar looks for each element of
+// its stacks among all of its rules.
 void Grammar::restart() {
-  follow([&] { llama_sampler_reset(sampler_.get()); });
+  const CallScope scope;
+  llama_grammar* const grammar =
+      llama_grammar_init_impl(vocab_, gbnf_.c_str(), kRoot, /*lazy=*/false, nullptr, 0, nullptr, 0);
+  if (grammar == nullptr) reject(explain(scope.errors(), gbnf_, scope.reason()));
+  grammar_.reset(grammar);
   unfinished_.clear();
 }
 
@@ -94,14 +103,14 @@ bool Grammar::allows(llama_token token) {
 
 void Grammar::restrict(llama_token_data* candidates, size_t count) {
   llama_token_data_array array = {candidates, count, /*selected=*/-1, /*sorted=*/false};
-  follow([&] { llama_sampler_apply(sampler_.get(), &array); });
+  follow([&] { llama_grammar_apply_impl(*grammar_, &array); });
   for (size_t i = 0; i < count; ++i) {
     if (candidates[i].logit != kForbidden && !writes_text(candidates[i].id)) candidates[i].logit = kForbidden;
   }
 }
 
 void Grammar::accept(llama_token token) {
-  follow([&] { llama_sampler_accept(sampler_.get(), token); });
+  follow([&] { llama_grammar_accept_impl(*grammar_, token); });
   unfinished_ += token_piece(vocab_, token);
   Utf8Gate gate;
   std::string whole;

@@ -45,25 +45,34 @@ Sampler::Sampler(const llama_vocab* vocab, const SamplingSettings& settings, con
   if (!gbnf.empty()) grammar_.emplace(vocab, gbnf);
   penalised_.reserve(kRepeatPenaltyWindow);
   if (!settings_.greedy() || grammar_) candidates_.resize(vocab_size_);
-  if (!settings_.greedy()) build_chain(random_seed());
+  if (!settings_.greedy()) chain_ = new_chain(random_seed());
 }
 
 void Sampler::set_seed(uint64_t seed) {
+  if (settings_.greedy()) return;
+  chain_ = new_chain(fold_seed(seed));
   seeded_ = true;
-  seed_ = fold_seed(seed);
-  restart();
 }
 
 void Sampler::restart() {
-  if (!settings_.greedy()) build_chain(seeded_ ? seed_ : random_seed());
-  begin_generation();
+  if (seeded_) llama_sampler_reset(chain_.get());
 }
 
 void Sampler::begin_generation() {
   if (grammar_) grammar_->restart();
+  lost_ = false;
 }
 
-void Sampler::build_chain(uint32_t seed) {
+void Sampler::resume(const llama_token* generated, size_t count) {
+  if (!lost_) return;
+  if (grammar_) {
+    grammar_->restart();
+    for (size_t i = 0; i < count; ++i) grammar_->accept(generated[i]);
+  }
+  lost_ = false;
+}
+
+SamplerPtr Sampler::new_chain(uint32_t seed) const {
   llama_sampler_chain_params params = llama_sampler_chain_default_params();
   SamplerPtr chain(llama_sampler_chain_init(params));
   const auto add = [&](llama_sampler* sampler) {
@@ -74,7 +83,7 @@ void Sampler::build_chain(uint32_t seed) {
   if (settings_.top_p < 1.0f) add(llama_sampler_init_top_p(settings_.top_p, /*min_keep=*/1));
   if (settings_.temperature != 1.0f) add(llama_sampler_init_temp(settings_.temperature));
   add(llama_sampler_init_dist(seed));
-  chain_ = std::move(chain);
+  return chain;
 }
 
 void Sampler::penalise(float* logits, const llama_token* context, size_t size) {
@@ -136,8 +145,24 @@ llama_token Sampler::draw_allowed(const float* logits) {
   }
 }
 
+void Sampler::forgive(float* logits) {
+  for (const Penalised& was : penalised_) logits[was.token] = was.logit;
+  penalised_.clear();
+}
+
 llama_token Sampler::sample(float* logits, const llama_token* context, size_t size) {
-  penalise(logits, context, size);
+  try {
+    penalise(logits, context, size);
+    const llama_token token = choose(logits);
+    forgive(logits);
+    return token;
+  } catch (...) {
+    forgive(logits);
+    throw;
+  }
+}
+
+llama_token Sampler::choose(const float* logits) {
   llama_token token;
   if (settings_.greedy()) {
     token = argmax(logits, vocab_size_);
@@ -149,7 +174,6 @@ llama_token Sampler::sample(float* logits, const llama_token* context, size_t si
     if (!grammar_->allows(token)) token = draw_allowed(logits);
     if (token != LLAMA_TOKEN_NULL && !llama_vocab_is_eog(vocab_, token)) grammar_->accept(token);
   }
-  for (const Penalised& was : penalised_) logits[was.token] = was.logit;
   return token;
 }
 

@@ -28,11 +28,16 @@ class Sampler {
   // Draws with this seed from now on, and again from its start after each restart.
   void set_seed(uint64_t seed);
 
-  // Back to the start: the given seed, or else a new one, and the start of the grammar.
+  // Back to the start of the draws from a seed that was set.
   void restart();
 
   // A new generation: back to the start of the grammar.
   void begin_generation();
+
+  // A step failed, and the grammar may be anywhere. `resume`, before the next one, brings it behind the `count` tokens
+  // that this generation has.
+  void lose_place() noexcept { lost_ = true; }
+  void resume(const llama_token* generated, size_t count);
 
   // The token after the `size` tokens of `context`, whose last kRepeatPenaltyWindow a repeat penalty counts.
   // LLAMA_TOKEN_NULL where the grammar allows none. `logits` has one value per token of the vocabulary, and is as it
@@ -40,8 +45,10 @@ class Sampler {
   llama_token sample(float* logits, const llama_token* context, size_t size);
 
  private:
-  void build_chain(uint32_t seed);
+  SamplerPtr new_chain(uint32_t seed) const;
   void penalise(float* logits, const llama_token* context, size_t size);
+  void forgive(float* logits);
+  llama_token choose(const float* logits);
   void fill_candidates(const float* logits);
   llama_token draw(llama_token_data* candidates, size_t count);
   llama_token draw_allowed(const float* logits);
@@ -50,8 +57,8 @@ class Sampler {
   size_t vocab_size_;
   SamplingSettings settings_;
   std::optional<Grammar> grammar_;
+  bool lost_ = false;
   bool seeded_ = false;
-  uint32_t seed_ = 0;
   SamplerPtr chain_;  // null when greedy
 
   struct Penalised {

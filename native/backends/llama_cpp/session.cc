@@ -188,7 +188,14 @@ TokenSource::Step Session::step(size_t limit, std::vector<DecodedToken>* out) {
   }
   // Right after a prefill, the logits for the first token are there already.
   const bool tail = context_->decoded() + 1 == context_->tokens().size();
-  step = drafter_ != nullptr && tail ? speculative_step(limit, out) : plain_step(out);
+  const size_t generated = std::min(static_cast<size_t>(generation_), context_->tokens().size());
+  try {
+    sampler_.resume(context_->tokens().data() + (context_->tokens().size() - generated), generated);
+    step = drafter_ != nullptr && tail ? speculative_step(limit, out) : plain_step(out);
+  } catch (...) {
+    sampler_.lose_place();
+    throw;
+  }
   if (step.stop == StopReason::kNone && context_->room() == 0) step.stop = StopReason::kContextFull;
   return step;
 }
@@ -275,7 +282,7 @@ void Session::restart(size_t n_keep) {
   stream_.reset();
   counters_.clear();
   context_->clear_cancel();
-  sampler_.restart();  // last, since it may fail
+  sampler_.restart();
 }
 
 int Session::reset() {
