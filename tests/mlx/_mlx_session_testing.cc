@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -39,6 +40,14 @@ struct Feeding {
   std::atomic<LlmBackendSession*> cancelled{nullptr};
 };
 Feeding feeding;
+
+// There is no memory for the text of the `nth` token from now on.
+std::atomic<int> tokens_until_failure{0};
+
+std::string piece(int32_t token) {
+  if (tokens_until_failure > 0 && --tokens_until_failure == 0) throw std::bad_alloc();
+  return "[" + std::to_string(token) + "]";
+}
 
 struct Strings {
   std::vector<std::string> kept;
@@ -76,8 +85,8 @@ class DirectSession {
     const eliza_llm_stream_config_t config = make_config(fields, &strings);
     py::gil_scoped_release unlocked;
     const eliza::ContextWish wish = eliza::mlx::context_wish(config, 0);
-    session_ = std::make_unique<eliza::mlx::Session>(eliza::mlx::acquire_model(directory, wish), config, wish,
-                                                     [](int32_t token) { return "[" + std::to_string(token) + "]"; });
+    session_ =
+        std::make_unique<eliza::mlx::Session>(eliza::mlx::acquire_model(directory, wish), config, wish, piece);
   }
 
   void prefill(const std::vector<int32_t>& tokens) {
@@ -201,6 +210,7 @@ PYBIND11_MODULE(_mlx_session_testing, m) {
 #if defined(__linux__)
   m.def("fed_tokens", [] { return feeding.tokens.load(); });  // by all sessions
 #endif
+  m.def("fail_text", [](int nth) { tokens_until_failure = nth; });
   m.def("open_on_a_closed_context", [] {
     const eliza_llm_stream_config_t config = ELIZA_LLM_STREAM_CONFIG_DEFAULT;
     eliza::mlx::factory()->open(nullptr, &config, nullptr);

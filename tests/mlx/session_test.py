@@ -193,6 +193,18 @@ def test_text_that_does_not_fit_waits(name, reference):
 # -- Reset ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("nth", [1, 2, 9, 20])
+def test_no_token_is_lost_where_memory_runs_out(name, nth, reference):
+    with open_session(name, max_tokens=20) as session:
+        session.prefill(PROMPT)
+        _mlx_session_testing.fail_text(nth)
+        tokens = []
+        while len(tokens) < nth - 1:
+            tokens += session.next(1)[1]
+        fails(-5, session.next, 1)
+        assert tokens + session.generate() == reference(name, PROMPT, 20)
+
+
 def test_reset_starts_anew(name, reference):
     with open_session(name, max_tokens=6) as session:
         session.prefill([9, 8, 7])

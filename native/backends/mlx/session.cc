@@ -137,8 +137,16 @@ TokenSource::Step Session::step(size_t, std::vector<DecodedToken>* out) {
     step.stop = StopReason::kEndOfGeneration;
     return step;
   }
-  out->push_back({token, pieces_(token)});
-  tokens_.push_back(token);
+  const size_t before = tokens_.size();
+  try {
+    tokens_.push_back(token);
+    out->push_back({token, pieces_(token)});
+  } catch (...) {
+    // The caches may hold it, and the one after it be chosen: the next call is to choose this one again.
+    tokens_.resize(before);
+    compute([&] { decoder_->truncate(decoder_->can_truncate(before - 1) ? before - 1 : 0); });
+    throw;
+  }
   ++generation_;
   if (tokens_.size() >= capacity_) step.stop = StopReason::kContextFull;
   return step;
