@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import resource
 import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -129,6 +131,25 @@ def test_threads_that_the_system_does_not_start():
     with abi.Context(recall.bundle("llama")) as context, context.open(max_tokens=3, context_size=256) as stream:
         stream.prefill(context.tokenize("xAxabc"))
         assert stream.generate() == "def"
+
+
+@pytest.mark.skipif(sanitizers.ASAN or sanitizers.TSAN, reason="a sanitizer's own memory is beyond any such limit")
+@isolated
+def test_an_open_with_too_little_memory():
+    """Wherever it runs out."""
+    with abi.Context(recall.bundle("llama")) as context:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        statuses = []
+        for more in range(0, 16 << 20, 128 << 10):
+            resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more, resource.RLIM_INFINITY))
+            try:
+                context.open(context_size=4096).close()
+                statuses.append(abi.OK)
+            except abi.Error as error:
+                statuses.append(error.status)
+            except MemoryError:  # Python's own
+                pass
+    assert set(statuses) == {abi.OK, abi.OOM}, statuses
 
 
 # --- appending, and keeping ----------------------------------------------------------------------

@@ -73,9 +73,11 @@ Model::Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only, con
   if (model_ == nullptr) {
     throw_if_stopped(stop);
     const std::string reason = scope.reason();
-    if (on_gpu_ && reason.find("alloc") != std::string::npos) {
+    // "failed to allocate …", "std::bad_alloc", "Cannot allocate memory" of a file that is mapped.
+    if (reason.find("alloc") != std::string::npos) {
       throw Error(ELIZA_ERR_OOM,
-                  "the model file " + path + " does not fit " + device_ + " (" + reason + "); try fewer n_gpu_layers");
+                  "the model file " + path + " does not fit " + (on_gpu_ ? device_ : "into memory") + " (" + reason +
+                      "); try " + (on_gpu_ ? "fewer n_gpu_layers" : "a smaller model"));
     }
     throw Error(ELIZA_ERR_BUNDLE_INVALID,
                 "llama.cpp cannot load the model file " + path + " (" + reason +
