@@ -3,21 +3,22 @@
 //
 //   llama FOLDER BUNDLE
 //
-// FOLDER is an empty one to work in, BUNDLE is tiny_llama_cycle's. Prints a line of JSON for each loop and each problem;
-// ends with 1 after a problem.
+// FOLDER is an empty one to work in, BUNDLE is tiny_llama_cycle's. Prints a line of JSON for each loop and each
+// problem; ends with 1 after a problem.
+#include "llama.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
-#include "llama.h"
 #include "tests/faults/walk.h"
 
 // Calls that are not ours.
-#define ELIZA_OUTSIDE(result, name, parameters, arguments)     \
-  extern "C" result __real_##name parameters;                  \
-  extern "C" result __wrap_##name parameters {                 \
-    const eliza::faults::Outside not_ours;                     \
-    return __real_##name arguments;                            \
+#define ELIZA_OUTSIDE(result, name, parameters, arguments) \
+  extern "C" result __real_##name parameters;              \
+  extern "C" result __wrap_##name parameters {             \
+    const eliza::faults::Outside not_ours;                 \
+    return __real_##name arguments;                        \
   }
 
 ELIZA_OUTSIDE(void, llama_backend_init, (), ())

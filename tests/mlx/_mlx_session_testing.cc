@@ -85,8 +85,7 @@ class DirectSession {
     const eliza_llm_stream_config_t config = make_config(fields, &strings);
     py::gil_scoped_release unlocked;
     const eliza::ContextWish wish = eliza::mlx::context_wish(config, 0);
-    session_ =
-        std::make_unique<eliza::mlx::Session>(eliza::mlx::acquire_model(directory, wish), config, wish, piece);
+    session_ = std::make_unique<eliza::mlx::Session>(eliza::mlx::acquire_model(directory, wish), config, wish, piece);
   }
 
   void prefill(const std::vector<int32_t>& tokens) {

@@ -75,9 +75,8 @@ Model::Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only, con
     const std::string reason = scope.reason();
     // "failed to allocate …", "std::bad_alloc", "Cannot allocate memory" of a file that is mapped.
     if (reason.find("alloc") != std::string::npos) {
-      throw Error(ELIZA_ERR_OOM,
-                  "the model file " + path + " does not fit " + (on_gpu_ ? device_ : "into memory") + " (" + reason +
-                      "); try " + (on_gpu_ ? "fewer n_gpu_layers" : "a smaller model"));
+      throw Error(ELIZA_ERR_OOM, "the model file " + path + " does not fit " + (on_gpu_ ? device_ : "into memory") +
+                                     " (" + reason + "); try " + (on_gpu_ ? "fewer n_gpu_layers" : "a smaller model"));
     }
     throw Error(ELIZA_ERR_BUNDLE_INVALID,
                 "llama.cpp cannot load the model file " + path + " (" + reason +
