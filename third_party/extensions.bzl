@@ -38,6 +38,7 @@ def _third_party_impl(mctx):
             "//third_party/llama_cpp/patches:0012-texts-of-strangers.patch",
             "//third_party/llama_cpp/patches:0013-extents-of-strangers.patch",
             "//third_party/llama_cpp/patches:0014-fewer-threads.patch",
+            "//third_party/llama_cpp/patches:0015-digits-of-strangers.patch",
         ],
         sdist = True,
         sha256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e",

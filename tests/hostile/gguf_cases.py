@@ -49,12 +49,40 @@ def key(name: str, kind: int, value: bytes) -> bytes:
 
 def replaced(name: str, pair: bytes | None) -> bytes:
     """The good model with the pair of a key replaced (None: left out)."""
+    return with_pairs({name: pair})
+
+
+def with_pairs(pairs: dict[str, bytes | None]) -> bytes:
+    """The same for several keys."""
     file = writer()
-    full = f"llama{name}" if name.startswith(".") else name
-    mark = string(full.encode())
-    at = next((i for i, old in enumerate(file._pairs) if old.startswith(mark)), len(file._pairs))
-    file._pairs[at : at + 1] = [] if pair is None else [mark + pair]
+    for name, pair in pairs.items():
+        full = f"llama{name}" if name.startswith(".") else name
+        mark = string(full.encode())
+        at = next((i for i, old in enumerate(file._pairs) if old.startswith(mark)), len(file._pairs))
+        file._pairs[at : at + 1] = [] if pair is None else [mark + pair]
     return file.to_bytes()
+
+
+def byte_level(pre: str, merges: list[str]) -> bytes:
+    """The good model with a vocabulary of printable ASCII and merges, before which text is split as `pre` says."""
+    tokens = [*map(chr, range(33, 127)), *(merge.replace(" ", "") for merge in merges)]
+    tokens += [f"<{i}>" for i in range(vocabulary.SIZE - len(tokens))]
+
+    def array(kind: int, values: list[bytes]) -> bytes:
+        return scalar(ARRAY, struct.pack("<IQ", kind, len(values)) + b"".join(values))
+
+    def strings(texts: list[str]) -> bytes:
+        return array(STRING, [string(text.encode()) for text in texts])
+
+    return with_pairs(
+        {
+            "tokenizer.ggml.model": scalar(STRING, string(b"gpt2")),
+            "tokenizer.ggml.pre": scalar(STRING, string(pre.encode())),
+            "tokenizer.ggml.tokens": strings(tokens),
+            "tokenizer.ggml.token_type": array(I32, [struct.pack("<i", 1)] * len(tokens)),
+            "tokenizer.ggml.merges": strings(merges),
+        }
+    )
 
 
 def scalar(kind: int, value: bytes) -> bytes:

@@ -138,6 +138,28 @@ def test_texts():
     assert problems(TEXTS, tokenize) == ([], len(TEXTS))
 
 
+def test_a_long_number_for_superbpe(tmp_path):
+    """Its digits are grouped in threes from the right, in a time that grows with their number."""
+    abi.load()
+    folder = bundle(tmp_path, model=gguf_cases.byte_level("superbpe", ["1 1", "11 1"]))
+    one, eleven, hundred = 16, 94, 95  # the ids of "1", "11" and "111"
+    numbers = {
+        "one digit": ("1", [one]),
+        "three": ("111", [hundred]),
+        "four": ("1111", [one, hundred]),
+        "five, a letter, four": ("11111x1111", [eleven, hundred, 87, one, hundred]),
+        "200,000": ("1" * 200_000, [eleven, *[hundred] * 66_666]),
+    }
+
+    def tokenize(name: str) -> list[str]:
+        number, tokens = numbers[name]
+        with abi.Context(folder) as context:
+            assert context.tokenize(number, add_special=False) == tokens
+        return []
+
+    assert problems(numbers, tokenize) == ([], len(numbers))
+
+
 @pytest.mark.parametrize("kind", other_cases.MANIFEST_CLASSES)
 def test_manifest(kind, tmp_path):
     abi.load()
