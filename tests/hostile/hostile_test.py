@@ -60,6 +60,15 @@ def test_gguf(kind, tmp_path):
     assert problems(cases, functools.partial(refuse_model, tmp_path, cases)) == ([], len(cases))
 
 
+def test_a_folder_whose_name_speaks_of_memory(tmp_path):
+    """What llama.cpp says of a file names it, and is not taken for missing memory."""
+    for name, data in {"tensors": "two of one name", "nothing": "a key twice"}.items():
+        folder = bundle(tmp_path / "malloc allocated", model=gguf_cases.CLASSES[name]()[data])
+        with abi.Context(folder) as context, pytest.raises(abi.Error, match="llama.cpp cannot load") as caught:
+            context.open(context_size=64)
+        assert caught.value.status == abi.BUNDLE_INVALID
+
+
 def use_model(folder: Path, cases: dict[str, bytes], name: str) -> list[str]:
     """Everything that computes with a model: what it refuses has words, and the rest works."""
     messages = []

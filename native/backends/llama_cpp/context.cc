@@ -73,7 +73,7 @@ Context::Context(std::shared_ptr<const Model> model, const Options& options, Thr
   context_.reset(llama_init_from_model(model_->get(), params));
   if (context_ == nullptr) {
     const std::string reason = scope.reason();
-    const bool memory = reason.find("alloc") != std::string::npos;
+    const bool memory = scope.out_of_memory();
     throw Error(memory ? ELIZA_ERR_OOM : ELIZA_ERR_FFI_FAULT,
                 "llama.cpp cannot set up a context of " + std::to_string(options_.capacity) + " tokens for " +
                     model_->path() + " (" + reason + ")" + (memory ? "; try a smaller context_size" : ""));

@@ -73,8 +73,7 @@ Model::Model(const std::string& path, int32_t n_gpu_layers, bool vocab_only, con
   if (model_ == nullptr) {
     throw_if_stopped(stop);
     const std::string reason = scope.reason();
-    // "failed to allocate …", "std::bad_alloc", "Cannot allocate memory" of a file that is mapped.
-    if (reason.find("alloc") != std::string::npos) {
+    if (scope.out_of_memory()) {
       throw Error(ELIZA_ERR_OOM, "the model file " + path + " does not fit " + (on_gpu_ ? device_ : "into memory") +
                                      " (" + reason + "); try " + (on_gpu_ ? "fewer n_gpu_layers" : "a smaller model"));
     }

@@ -58,6 +58,13 @@ std::string CallScope::reason() const {
   return line.empty() ? "no reason given" : shown(line, kMostReasonBytes);
 }
 
+bool CallScope::out_of_memory() const {
+  // "failed to allocate …", "std::bad_alloc", and of a file that is mapped the system's reason, which some systems call
+  // "Out of memory". Not "alloc", which may be in the name of a file or a tensor.
+  const auto says = [&](const char* words) { return errors_.find(words) != std::string::npos; };
+  return says(" to allocate ") || says("bad_alloc") || says("Cannot allocate memory") || says("ut of memory");
+}
+
 int32_t checked_decode(llama_context* context, const llama_batch& batch, const std::string& model_path) {
   try {
     return llama_decode(context, batch);

@@ -27,6 +27,9 @@ class CallScope {
   // What llama.cpp reported so far, in one line of a bearable length; "no reason given" where it said nothing.
   std::string reason() const;
 
+  // Whether that tells of missing memory.
+  bool out_of_memory() const;
+
   // The same as it came.
   const std::string& errors() const { return errors_; }
 
