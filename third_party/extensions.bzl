@@ -21,7 +21,11 @@ def _third_party_impl(mctx):
     pypi_archive(
         name = "llama_cpp",
         build_file = "//third_party/llama_cpp:llama_cpp.BUILD.bazel",
-        files = {"//third_party/llama_cpp:common-log.cc": "eliza/common-log.cc"},
+        files = {
+            "//third_party/llama_cpp:common-log.cc": "eliza/common-log.cc",
+            "//third_party/llama_cpp:test-log.cc": "eliza/test-log.cc",
+            "//third_party/llama_cpp:test-log.h": "eliza/test-log.h",
+        },
         package = "llama-cpp-python",
         patches = [
             "//third_party/llama_cpp/patches:0001-ggml-log-instead-of-stdio.patch",
@@ -34,11 +38,12 @@ def _third_party_impl(mctx):
             "//third_party/llama_cpp/patches:0008-cuda-log-instead-of-stdio.patch",
             "//third_party/llama_cpp/patches:0009-an-mtp-context-leaves-its-targets-cells.patch",
             "//third_party/llama_cpp/patches:0010-cpu-knows-which-types-it-computes.patch",
-            "//third_party/llama_cpp/patches:0011-cpu-knows-when-it-computes.patch",
+            "//third_party/llama_cpp/patches:0011-a-failed-computation-ends-the-graph.patch",
             "//third_party/llama_cpp/patches:0012-texts-of-strangers.patch",
             "//third_party/llama_cpp/patches:0013-extents-of-strangers.patch",
             "//third_party/llama_cpp/patches:0014-fewer-threads.patch",
             "//third_party/llama_cpp/patches:0015-digits-of-strangers.patch",
+            "//third_party/llama_cpp/patches:0016-what-a-model-lacks.patch",
         ],
         sdist = True,
         sha256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e",

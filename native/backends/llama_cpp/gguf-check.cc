@@ -148,6 +148,8 @@ void read_string_value(GgufReader& reader, const std::string& key, Metadata* met
 // What is not finite makes every logit NaN; and of an epsilon, which normalisation adds below a square root, ggml
 // asserts while computing that it is not negative.
 void check_float(const std::string& key, double value) {
+  // llama.cpp's own way of saying that there is no bound, in every file that it writes.
+  if (ends_with(key, ".kda.gate_lower_bound") && std::isinf(value) && value < 0) return;
   if (!std::isfinite(value)) throw Malformed("has " + shown(key) + " = " + number_text(value) + ", not a number");
   if (ends_with(key, "epsilon") && !(value >= 0 && value <= 1)) {
     throw Malformed("has " + shown(key) + " = " + number_text(value) + ", outside of 0 to 1");
@@ -267,12 +269,22 @@ void check_hyperparameters(const GgufHeader& header, const std::string& rope_sca
   range("vocab_size", 1, std::numeric_limits<int32_t>::max());
   range("feed_forward_length", 0, 1 << 24);
   range("attention.head_count", 0, 1 << 16);
-  range("attention.head_count_kv", 0, 1 << 16);
+  // Several heads share one of these, never the other way round: more would only make the cache larger.
+  int64_t most_heads = 1 << 16;
+  const auto heads_of_layers = header.integers.find("attention.head_count");
+  if (heads_of_layers != header.integers.end() && !heads_of_layers->second.empty()) {
+    most_heads = *std::max_element(heads_of_layers->second.begin(), heads_of_layers->second.end());
+  }
+  range("attention.head_count_kv", 0, most_heads);
   range("attention.sliding_window", 0, std::numeric_limits<int32_t>::max());
-  for (const char* key : {"attention.key_length", "attention.value_length", "attention.key_length_swa",
-                          "attention.value_length_swa", "rope.dimension_count", "rope.dimension_count_swa"}) {
+  for (const char* key :
+       {"attention.key_length", "attention.value_length", "attention.key_length_swa", "attention.value_length_swa"}) {
     range(key, 1, 1 << 16);
   }
+  range("rope.dimension_count", 0, 1 << 16);  // 0: nothing is rotated
+  range("rope.dimension_count_swa", 0, 1 << 16);
+  if (header.architecture.find("rwkv") != std::string::npos) range("wkv.head_size", 1, 1 << 16);
+  range("hyper_connection.sinkhorn_iterations", 0, 1 << 10);  // each is part of every graph
   // A rotation turns pairs of a head's values.
   const int64_t heads = header.integer("attention.head_count").value_or(0);
   const int64_t width = header.integer("embedding_length").value_or(0);

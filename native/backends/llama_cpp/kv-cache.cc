@@ -66,6 +66,22 @@ LayerShape layer_shape(const Model& model, size_t layer) {
   return shape;
 }
 
+// Values of the state that a layer without attention keeps, whatever the length of the context: from above, since which
+// of a hybrid model's layers have none is not asked. Source: llama_hparams::n_embd_r and n_embd_s. Zero for the others.
+double state_values(const Model& model) {
+  if (!llama_model_is_recurrent(model.get()) && !llama_model_is_hybrid(model.get())) return 0;
+  const auto key = [&](const char* name) {
+    return static_cast<double>(std::max<int64_t>(0, model.header().integer(name).value_or(0)));
+  };
+  const double width = llama_model_n_embd(model.get());
+  const double conv = key("ssm.conv_kernel");
+  const double mamba = conv * (key("ssm.inner_size") + 2 * key("ssm.group_count") * key("ssm.state_size")) +
+                       key("ssm.state_size") * key("ssm.inner_size");
+  const double rwkv = width * (key("token_shift_count") + key("wkv.head_size"));
+  const double kda = key("attention.head_count") * key("kda.head_dim") * (key("kda.head_dim") + 3 * conv);
+  return mamba + rwkv + kda + width * key("shortconv.l_cache");
+}
+
 ggml_type parse_type(const char* field, const char* name) {
   if (!is_set(name)) return GGML_TYPE_F16;
   std::string known;
@@ -105,16 +121,18 @@ uint64_t cache_bytes(const Model& model, uint32_t n_ctx, CacheTypes types) {
   const uint64_t window = static_cast<uint64_t>(std::max(0, llama_model_n_swa(model.get())));
   const uint64_t window_cells =
       std::min(cells, (window + std::min<uint64_t>(cells, kPrefillChunk) + kPadding - 1) / kPadding * kPadding);
-  uint64_t bytes = 0;
+  const double state_bytes = state_values(model) * sizeof(float);
+  double bytes = 0;  // of a file that lies, more than 64 bits hold
   for (int32_t layer = 0; layer < llama_model_n_layer(model.get()); ++layer) {
     const LayerShape shape = layer_shape(model, static_cast<size_t>(layer));
     const uint64_t per_cell = static_cast<uint64_t>(shape.heads) *
                               (ggml_row_size(types.k, shape.k_head) + ggml_row_size(types.v, shape.v_head));
-    bytes += per_cell * (shape.windowed ? window_cells : cells);
+    bytes += static_cast<double>(per_cell) * static_cast<double>(shape.windowed ? window_cells : cells) + state_bytes;
   }
   // The attention mask of a chunk, in f32 and as the copy in f16 that flash attention reads.
-  bytes += cells * std::min<uint64_t>(cells, kPrefillChunk) * (sizeof(float) + sizeof(uint16_t));
-  return bytes;
+  bytes += static_cast<double>(cells * std::min<uint64_t>(cells, kPrefillChunk) * (sizeof(float) + sizeof(uint16_t)));
+  constexpr double kMost = 1e18;  // an exabyte: what a uint64_t holds, and no machine has
+  return static_cast<uint64_t>(std::min(bytes, kMost));
 }
 
 uint32_t context_size(const Model& model, int32_t config_size, int32_t manifest_size, CacheTypes types) {

@@ -22,7 +22,7 @@ void on_log(ggml_log_level level, const char* text, void*) {
 }
 
 void on_abort(const char* message) {
-  if (current_scope != nullptr && !ggml_cpu_is_computing()) throw std::runtime_error(message);
+  if (current_scope != nullptr || ggml_cpu_is_computing()) throw std::runtime_error(message);
   log("llama.cpp", message);
 }
 
