@@ -47,8 +47,8 @@ _THREADED = " ".join(
 )
 # llama.cpp, and what is above it.
 _LLAMA_CPP = (
-    "//tests/llama_cpp/... //tests/conformance:llama_cpp //tests/ffi/... //tests/races:races_llama_test "
-    "//tests/races:restart_test"
+    "//tests/llama_cpp/... //tests/conformance:llama_cpp //tests/ffi/... //tests/hostile:architectures_test "
+    "//tests/races:races_llama_test //tests/races:restart_test"
 )
 # Compares texts of a real model on one thread, and had not ended after eight minutes.
 _NOT_UNDER_TSAN = "-//tests/llama_cpp:greedy"
@@ -135,8 +135,17 @@ def _hostile(output: str) -> str:
     return f"{', '.join(counts)}, some 250 slot files: {_tests(output)}"
 
 
+def _architectures(output: str) -> str:
+    lines = _lines(output)
+    used, refused = (sum(line[kind] for line in lines) for kind in ("used", "refused"))
+    problems = sum(len(line["problems"]) for line in lines)
+    tried = _some(used + refused)
+    return f"{len(lines)} models, {tried:,} changes: {used:,} used, {refused:,} refused; {problems} problems"
+
+
 ROWS = {
     "hostile": Row(f"{BAZEL} test //tests/hostile/...", _hostile),
+    "architectures": Row(f"{BAZEL} run //tests/hostile:architectures -- --share=${{SHARE:-0/1}}", _architectures),
     "faults": Row(f"{BAZEL} run //tests/faults:faults -- $FOLDER $(realpath {MODELS})", _faults, MODEL_TARGETS),
     "faults_llama": Row(
         f"{BAZEL} run //tests/faults:llama -- $FOLDER $(realpath bazel-bin/tests/models/tiny_llama_cycle_bundle)",
@@ -184,7 +193,7 @@ def run(row: Row) -> tuple[bool, str]:
 def shown(command: str) -> str:
     """The command as somebody types it."""
     command = command.replace(BAZEL, "./bazelw").replace(f"{ROOT}/", "").replace("$FOLDER", "$(mktemp -d)")
-    return re.sub(r"\$\{(\w+):-(\d+)\}", lambda match: os.environ.get(match[1]) or match[2], command)
+    return re.sub(r"\$\{(\w+):-([\d/]+)\}", lambda match: os.environ.get(match[1]) or match[2], command)
 
 
 def write(name: str, result: str) -> None:

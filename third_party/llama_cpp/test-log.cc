@@ -4,10 +4,14 @@
 
 int common_log_get_verbosity(ggml_log_level level) {
   switch (level) {
-    case GGML_LOG_LEVEL_NONE: return LOG_LEVEL_OUTPUT;
-    case GGML_LOG_LEVEL_ERROR: return LOG_LEVEL_ERROR;
-    case GGML_LOG_LEVEL_WARN: return LOG_LEVEL_WARN;
-    default: return LOG_LEVEL_DEBUG;
+    case GGML_LOG_LEVEL_NONE:
+      return LOG_LEVEL_OUTPUT;
+    case GGML_LOG_LEVEL_ERROR:
+      return LOG_LEVEL_ERROR;
+    case GGML_LOG_LEVEL_WARN:
+      return LOG_LEVEL_WARN;
+    default:
+      return LOG_LEVEL_DEBUG;
   }
 }
 

@@ -1,4 +1,5 @@
-// Included before all of an upstream test: what it has to say goes to stdout. The library's own log says nothing by itself.
+// Included before all of an upstream test: what it has to say goes to stdout. The library's own log says nothing by
+// itself.
 #pragma once
 
 #include <cstdio>
