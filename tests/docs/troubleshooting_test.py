@@ -20,7 +20,7 @@ from elizainference._template import Template
 from elizainference.cli import _headers, _index
 
 from tests.docs import quoted
-from tests.models import litertlm_writer, make_tiny_mlx
+from tests.models import litertlm_writer, make_tiny_gguf, make_tiny_mlx, vocabulary
 from tests.models.gguf_writer import STRING, U32, GgufWriter
 from tests.support import abi, models
 from tests.support.runfile import runfile
@@ -148,6 +148,12 @@ def the_bundle(folder: Path, _) -> Iterator[str]:
     unknown.add_tensor("token_embd.weight", (4, 32))
     unknown.write(folder / "unknown" / "text" / "m.gguf")
     yield _open_error(folder / "unknown")
+    # Rotates nothing, in layers that rotate: found by an assertion in the computation.
+    still = make_tiny_gguf.make("gemma3", "walk", vocabulary.ALPHABET, True, 1, 256, 1)
+    still.add(".rope.dimension_count_swa", U32, 0)
+    still.write(folder / "still" / "text" / "m.gguf")
+    with abi.Context(folder / "still") as context, context.open(max_tokens=1, context_size=64) as stream:
+        yield _error(stream.prefill, [3])
 
 
 def _mlx_bundle(folder: Path, files: dict[str, bytes], **config) -> Path:

@@ -269,13 +269,14 @@ void check_hyperparameters(const GgufHeader& header, const std::string& rope_sca
   range("vocab_size", 1, std::numeric_limits<int32_t>::max());
   range("feed_forward_length", 0, 1 << 24);
   range("attention.head_count", 0, 1 << 16);
-  // Several heads share one of these, never the other way round: more would only make the cache larger.
-  int64_t most_heads = 1 << 16;
+  // Several heads share one of these, never the other way round: more would only make the cache larger. A model without
+  // attention may say that it has no heads.
+  int64_t most_heads = 0;
   const auto heads_of_layers = header.integers.find("attention.head_count");
-  if (heads_of_layers != header.integers.end() && !heads_of_layers->second.empty()) {
-    most_heads = *std::max_element(heads_of_layers->second.begin(), heads_of_layers->second.end());
+  if (heads_of_layers != header.integers.end()) {
+    for (const int64_t count : heads_of_layers->second) most_heads = std::max(most_heads, count);
   }
-  range("attention.head_count_kv", 0, most_heads);
+  range("attention.head_count_kv", 0, most_heads > 0 ? most_heads : 1 << 16);
   range("attention.sliding_window", 0, std::numeric_limits<int32_t>::max());
   for (const char* key :
        {"attention.key_length", "attention.value_length", "attention.key_length_swa", "attention.value_length_swa"}) {
