@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from tests.hostile import architectures, runner
 from tests.hostile.gguf_file import TYPES, GgufFile, Tensor
 from tests.support import abi
-from tests.support.isolated import isolated
 
 # A hundred or so at a time would take a gigabyte of the disk.
 LETTERS = ["a-c", "d-e", "f-g", "h-l", "m-n", "o-p", "q", "r-z"]
@@ -96,28 +94,3 @@ def test_what_was_found(name, threads, tmp_path, monkeypatch):
         for what, outcome in outcomes(tmp_path, file, changes).items():
             assert outcome.problem is None, (what, outcome)
             assert outcome.messages, f"{what}: it was taken"
-
-
-@isolated
-def test_a_computation_that_failed_is_not_the_last(tmp_path):
-    """The threads of a graph in which an assertion failed compute the next one."""
-    os.environ["ELIZA_THREADS"] = "3"
-    (model,) = architectures.make(tmp_path / "models", "^qwen35$")
-    file = GgufFile.read(model)
-    bad = next(
-        change for what, change in architectures.changes(file).items() if "sections" in what and "with 64 as" in what
-    )
-    for name, change in {"bad": bad, "good": architectures.unchanged}.items():
-        (tmp_path / name / "text").mkdir(parents=True)
-        change(file).write(tmp_path / name / "text" / "model.gguf")
-
-    with abi.Context(tmp_path / "bad") as context, context.open(max_tokens=4, context_size=128) as stream:
-        for _ in range(3):
-            with pytest.raises(abi.Error, match="cannot run the model .*GGML_ASSERT.* failed") as caught:
-                stream.prefill([3, 4, 5])
-                stream.generate()
-            assert caught.value.status == abi.FFI_FAULT
-            stream.reset()
-        with abi.Context(tmp_path / "good") as other, other.open(max_tokens=4, context_size=128) as works:
-            works.prefill([3, 4, 5])
-            assert sum(len(step.tokens) for step in works.steps()) == 4

@@ -47,8 +47,8 @@ _THREADED = " ".join(
 )
 # llama.cpp, and what is above it.
 _LLAMA_CPP = (
-    "//tests/llama_cpp/... //tests/conformance:llama_cpp //tests/ffi/... //tests/hostile:architectures_test "
-    "//tests/races:races_llama_test //tests/races:restart_test"
+    "//tests/llama_cpp/... //tests/conformance:llama_cpp //tests/ffi/... //tests/races:races_llama_test "
+    "//tests/races:restart_test"
 )
 # Compares texts of a real model on one thread, and had not ended after eight minutes.
 _NOT_UNDER_TSAN = "-//tests/llama_cpp:greedy"
