@@ -21,6 +21,7 @@ void on_log(ggml_log_level level, const char* text, void*) {
   if (level != GGML_LOG_LEVEL_DEBUG && log_enabled()) log("llama.cpp", text);
 }
 
+// Throws where somebody catches it: below a call of ours, and in every thread that computes a graph.
 void on_abort(const char* message) {
   if (current_scope != nullptr || ggml_cpu_is_computing()) throw std::runtime_error(message);
   log("llama.cpp", message);
