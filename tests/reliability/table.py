@@ -163,7 +163,7 @@ ROWS = {
     },
     **{f"fuzz {target}": Row(f".ci/fuzz ${{FUZZ_SECONDS:-600}} {target}", _fuzz) for target in _FUZZ_TARGETS},
     "asan+ubsan": Row(".ci/sanitized", lambda output: f"{_tests(output)}; in the fuzzers {_fuzz(output)}"),
-    "asan+ubsan llama.cpp": Row(f"{_ASAN} //tests/support/... {_LLAMA_CPP}", _tests),
+    "asan+ubsan llama.cpp": Row(f"{_ASAN} //tests/support/... //tests/faults:llama_test {_LLAMA_CPP}", _tests),
     "asan+ubsan runtimes": Row(f"{_ASAN} {_RUNTIMES}", _tests),
     "tsan layers": Row(f"{_TSAN} {_THREADED}", _tests),
     "tsan llama.cpp": Row(f"{_TSAN} -- {_LLAMA_CPP} {_NOT_UNDER_TSAN}", _tests),
