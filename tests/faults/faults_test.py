@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-
 import pytest
 
+from tests.faults import output
 from tests.support import models
-from tests.support.runfile import runfile
 
 
 @pytest.fixture(scope="module")
@@ -20,17 +16,12 @@ def lines(tmp_path_factory) -> list[dict]:
         models.bundle("tiny_gemma3_litertlm") / "text/tiny_gemma3.litertlm",
         models.bundle("tiny_mlx_llama_f32") / "text/model.safetensors",
     ]
-    command = [runfile(os.environ["FAULTS"]), folder, *files]
     # Leaks are looked for where a sanitizer can; elsewhere the program counts for itself.
-    sanitizer = {"ASAN_OPTIONS": "detect_leaks=1", "LD_PRELOAD": ""}
-    finished = subprocess.run(command, env=os.environ | sanitizer, capture_output=True, text=True, errors="replace")
-    assert finished.stderr == ""
-    assert finished.returncode in (0, 1), f"died with {finished.returncode}: {finished.stdout[-2000:]}"
-    return [json.loads(line) for line in finished.stdout.splitlines()]
+    return output.lines(folder, *files, ASAN_OPTIONS="detect_leaks=1", LD_PRELOAD="")
 
 
 def test_nothing_went_wrong(lines):
-    assert [line["problem"] for line in lines if "problem" in line] == []
+    assert output.problems(lines) == []
 
 
 # How many calls a walk makes at the least: fewer, and the faults have missed it.
@@ -62,7 +53,7 @@ def test_nothing_went_wrong(lines):
     ],
 )
 def test_each_call_failed_once(lines, what, kind, least, least_errors):
-    walks = [line for line in lines if (line.get("what"), line.get("kind")) == (what, kind)]
+    walks = output.walks(lines, what, kind)
     assert walks, "no such walk"
     for line in walks:
         assert line["injected"] >= least, line

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-
 import pytest
 
+from tests.faults import output
 from tests.support import models
-from tests.support.runfile import runfile
 
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory) -> list[dict]:
-    command = [runfile(os.environ["FAULTS"]), tmp_path_factory.mktemp("slots"), models.bundle("tiny_llama_cycle")]
-    finished = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    assert finished.stderr == ""
-    assert finished.returncode in (0, 1), f"died with {finished.returncode}: {finished.stdout[-2000:]}"
-    return [json.loads(line) for line in finished.stdout.splitlines()]
+    return output.lines(tmp_path_factory.mktemp("slots"), models.bundle("tiny_llama_cycle"))
 
 
 def test_nothing_went_wrong(lines):
-    assert [line["problem"] for line in lines if "problem" in line] == []
+    assert output.problems(lines) == []
 
 
 @pytest.mark.parametrize("what", ["llama.cpp", "drafter"])
@@ -42,7 +34,7 @@ def test_nothing_went_wrong(lines):
     ],
 )
 def test_each_call_failed_once(lines, what, kind, least, least_errors):
-    walks = [line for line in lines if (line.get("what"), line.get("kind")) == (what, kind)]
+    walks = output.walks(lines, what, kind)
     assert len(walks) == (1 if kind == "interrupt" else 2)
     for line in walks:
         assert line["injected"] >= least, line

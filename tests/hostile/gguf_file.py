@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.models.gguf_writer import ARRAY, BOOL, F32, I32, STRING, U32
+from tests.models.gguf_writer import ARRAY, BOOL, F32, I32, STRING, U32, parts, string
 
 _SCALARS = {0: 1, 1: 1, 2: 2, 3: 2, U32: 4, I32: 4, F32: 4, BOOL: 1, 10: 8, 11: 8, 12: 8}
 _ALIGNMENT = 32
@@ -96,24 +96,10 @@ class GgufFile:
 
     def write(self, path: Path) -> None:
         """Puts it together again."""
-        head = [b"GGUF", struct.pack("<IQQ", 3, len(self.tensors), len(self.pairs))]
-        for key, kind, value in self.pairs:
-            head += [_string(key), struct.pack("<I", kind), value]
-        offset = 0
-        for name, extents, type, data in self.tensors:
-            shape = struct.pack(f"<I{len(extents)}Q", len(extents), *extents)
-            head += [_string(name), shape, struct.pack("<IQ", TYPES[type][0], offset)]
-            offset += len(data) + _padding(len(data))
-        head.append(bytes(_padding(sum(map(len, head)))))
+        pairs = [string(key) + struct.pack("<I", kind) + value for key, kind, value in self.pairs]
+        tensors = [(name, extents, TYPES[type][0], data) for name, extents, type, data in self.tensors]
         with path.open("wb") as file:
-            file.writelines(head)
-            for tensor in self.tensors:
-                file.write(tensor.data)
-                file.write(bytes(_padding(len(tensor.data))))
-
-
-def _string(text: str) -> bytes:
-    return struct.pack("<Q", len(text.encode())) + text.encode()
+            file.writelines(parts(pairs, tensors))
 
 
 def _padding(size: int) -> int:

@@ -10,7 +10,7 @@ import math
 import struct
 import sys
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 _MAGIC = b"GGUF"
@@ -25,17 +25,40 @@ _LETTERS = {U32: "I", I32: "i", F32: "f", BOOL: "?"}
 _TENSOR_F32, _TENSOR_F16 = 0, 1
 
 
-def _string(text: str) -> bytes:
+def string(text: str) -> bytes:
+    """A string as the format has it."""
     data = text.encode()
     return struct.pack("<Q", len(data)) + data
 
 
 def _value(kind: int, value) -> bytes:
-    return _string(value) if kind == STRING else struct.pack("<" + _LETTERS[kind], value)
+    return string(value) if kind == STRING else struct.pack("<" + _LETTERS[kind], value)
 
 
 def _padding(size: int) -> bytes:
     return bytes(-size % _ALIGNMENT)
+
+
+def parts(
+    pairs: Sequence[bytes], tensors: Sequence[tuple[str, tuple[int, ...], int, bytes | memoryview]]
+) -> Iterator[bytes | memoryview]:
+    """A file, piece by piece.
+
+    Args:
+      pairs: each a key, the type of its value, and its value.
+      tensors: each a name, its extents, the fastest first, its type, and its data.
+    """
+    head = [_MAGIC, struct.pack("<IQQ", _VERSION, len(tensors), len(pairs)), *pairs]
+    offset = 0
+    for name, extents, kind, data in tensors:
+        sizes = struct.pack(f"<I{len(extents)}Q", len(extents), *extents)
+        head.append(string(name) + sizes + struct.pack("<IQ", kind, offset))
+        offset += len(data) + len(_padding(len(data)))
+    yield from head
+    yield _padding(sum(map(len, head)))
+    for _, _, _, data in tensors:
+        yield data
+        yield _padding(len(data))
 
 
 class GgufWriter:
@@ -64,7 +87,7 @@ class GgufWriter:
 
     def _pair(self, key: str, value: bytes) -> None:
         name = self._architecture + key if key.startswith(".") else key
-        self._pairs.append(_string(name) + value)
+        self._pairs.append(string(name) + value)
 
     def add_tensor(self, name: str, shape: tuple[int, ...], values: Iterable[float] | None = None) -> None:
         """Adds a tensor.
@@ -91,16 +114,8 @@ class GgufWriter:
 
     def to_bytes(self) -> bytes:
         """The whole file."""
-        parts = [_MAGIC, struct.pack("<IQQ", _VERSION, len(self._tensors), len(self._pairs)), *self._pairs]
-        offset = 0
-        for name, shape, kind, data in self._tensors:
-            sizes = struct.pack(f"<I{len(shape)}Q", len(shape), *reversed(shape))
-            parts.append(_string(name) + sizes + struct.pack("<IQ", kind, offset))
-            offset += len(data) + len(_padding(len(data)))
-        parts.append(_padding(sum(map(len, parts))))
-        for _, _, _, data in self._tensors:
-            parts += [data, _padding(len(data))]
-        return b"".join(parts)
+        tensors = [(name, tuple(reversed(shape)), kind, data) for name, shape, kind, data in self._tensors]
+        return b"".join(parts(self._pairs, tensors))
 
     def write(self, path: str | Path) -> None:
         """Writes the file; folders in `path` are made."""

@@ -14,9 +14,8 @@ void start_runtime();
 
 // For as long as it lives, on the thread that made it:
 //   - llama.cpp's error messages are collected, to say why a call failed that returned nothing but nullptr;
-//   - a failed GGML_ASSERT throws std::runtime_error instead of ending the process. Not while a graph is computed:
-//     workers would be left waiting for a thread that an exception took away. What a computation would fail on is
-//     refused when it is set up (third_party/llama_cpp/patches, number 10).
+//   - a failed GGML_ASSERT throws std::runtime_error instead of ending the process. So it does in the threads that
+//     compute a graph, which throws out of the call that computes it (third_party/llama_cpp/patches, number 11).
 class CallScope {
  public:
   CallScope();
